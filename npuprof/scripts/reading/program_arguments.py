@@ -55,12 +55,8 @@ Locate = Callable[[int, int], Position]
 @cache
 def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
     """Return the starts of programs by their first argument: the other ones, and the program."""
-    starts = []
-    for program in load_programs():
-        for start in program.starts:
-            first, *others = start.split()
-            starts.append((first, (others, program)))
-    return group_pairs(starts)
+    starts = [(start.split(), program) for program in load_programs() for start in program.starts]
+    return group_pairs((first, (others, program)) for (first, *others), program in starts)
 
 
 @cache
@@ -131,12 +127,12 @@ def _read_command_line(
     path: str, program: Program, arguments: Sequence[Word], source: str
 ) -> list[ScriptSetting]:
     remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
-    settings = []
+    settings: list[ScriptSetting] = []
     dotted = defaultdict(list)
     appended: dict[str, ScriptSetting] = {}
     if program.positional and remaining and not remaining[-1].text.startswith("-"):
-        first = remaining.pop()
-        settings.append(_build_argument(path, program, first, program.positional, [first]))
+        first = remaining[-1]
+        remaining[-1] = first.with_parts(f"--{program.positional}=", *first.parts)
     while remaining:
         argument = remaining.pop()
         if argument.text.partition("=")[0] in ("-h", "--help"):
@@ -144,24 +140,19 @@ def _read_command_line(
         given = _read_flag(program, argument)
         record = catalog.find_setting(program.section, given.name)
         values = given.values or _take_values(record, given, remaining)
-        if given.path:
-            setting = _build_argument(path, program, argument, given.name, values, given.path)
-            dotted[given.written].append(setting)
-        elif values and (given.name in program.tables or _is_json(record, values[0])):
+        is_table = given.name in program.tables or (values and _is_json(record, values[0]))
+        if is_table and values and not given.path:
             settings += _read_table_argument(path, program, given.name, values[0], source, argument)
+            continue
+        setting = _build_argument(path, program, argument, given, values)
+        if given.path:
+            dotted[given.written].append(setting)
+        elif record is not None and record.repeated and not setting.reason:
+            if setting.key not in appended:
+                appended[setting.key] = setting.with_value(value=[])
+                settings.append(appended[setting.key])
+            appended[setting.key].value.append(setting.value)
         else:
-            setting = _build_argument(path, program, argument, given.name, values)
-            if record is not None and given.written != f"--{record.name}":
-                setting = setting._replace(name=given.written)
-            if not given.is_on and setting.value is True:
-                setting = setting.with_value(value=False)
-            if record is not None and record.repeated and not setting.reason:
-                before = appended.get(setting.key)
-                if before is not None:
-                    before.value.append(setting.value)
-                    continue
-                setting = setting.with_value(value=[setting.value])
-                appended[setting.key] = setting
             settings.append(setting)
     # vLLM joins them and adds them last
     for parts in dotted.values():
@@ -235,14 +226,14 @@ def _add_dotted(
 
     They stay apart if a value is unknown, or belongs to another section.
     """
-    section, names = parts[0].key, parts[0].name.split(".")
-    key = format_full_key(program.section, names[0])
-    if not section.startswith(f"{key}.") or any(part.reason for part in parts):
+    name, _, _ = parts[0].name.partition(".")
+    key = format_full_key(program.section, name)
+    if any(part.reason or not part.key.startswith(f"{key}.") for part in parts):
         return [*settings, *parts]
     table: dict[str, Any] = {}
     for part in parts:
         _merge(table, part.name.split(".")[1:], part.value)
-    setting = parts[0]._replace(key=key, name=names[0]).with_value(value=table, written=table)
+    setting = parts[0]._replace(key=key, name=name).with_value(value=table)
     return [*(before for before in settings if before.key != key), setting]
 
 
@@ -262,47 +253,44 @@ def _merge(table: dict[str, Any], names: Sequence[str], value: Any) -> None:
 
 
 def _build_argument(
-    path: str,
-    program: Program,
-    argument: Word,
-    name: str,
-    values: list[Word],
-    inner: tuple[str, ...] = (),
+    path: str, program: Program, argument: Word, given: _Flag, values: list[Word]
 ) -> ScriptSetting:
     """Return an argument, or a key in its table, as a setting; a flag alone is true."""
     count_steps(SETTING_STEPS)
-    texts = values if name else [*values, argument]
-    open_part = next((text.open_part for text in texts if text.open_part), "")
+    name, section = given.name, program.section
+    open_parts = (text.open_part for text in (values if name else [argument]))
     value = None
-    if open_part:
+    if open_part := next(filter(None, open_parts), ""):
         reason = f"depends on {open_part}"
     elif name in program.secret:
         reason = "is a secret"
     elif not name:
         reason = NO_NAME
     else:
-        reason = ""
-        record = catalog.find_setting(program.section, name)
-        if inner and values:
-            field = catalog.find_setting(program.section, ".".join((name, *inner)))
-            value = _read_dotted_value(path, inner, values[0].text, field)
+        record = catalog.find_setting(section, name)
+        if given.path and values:
+            field = catalog.find_setting(section, ".".join((name, *given.path)))
+            value = _read_dotted_value(given.path, values[0].text, field)
         elif record is not None and record.kind == "list":
             value = [read_value(record, text.text) for text in values]
         else:
-            value = read_value(record, values[0].text) if values else True
-        if value is None and not reason:
-            reason = UNSET
-    assigned = ScriptValue(value, reason, written=value)
+            value = read_value(record, values[0].text) if values else given.is_on
+        reason = UNSET if value is None else ""
+    assigned = ScriptValue(value, reason)
     # if the file is in the tree, its settings replace this one
-    if name and name == program.config and isinstance(value, str):
+    if name == program.config and isinstance(value, str):
         assigned = ScriptValue(None, NO_FILE, "", value)
     location = ScriptLocation(path, *argument.position)
-    section = program.tables.get(name, "") if inner else ""
-    names = ((name,) if not section else ()) + tuple(part.removesuffix("+") for part in inner)
-    key = ".".join(map(format_key_segment, (section or program.section, *names)))
     if not name:
-        return ScriptSetting(location, program.section, "", argument.text, assigned)
-    return ScriptSetting(location, program.section, key, ".".join(names), assigned)
+        return ScriptSetting(location, section, "", argument.text, assigned)
+    inner = [part.removesuffix("+") for part in given.path]
+    names = [section, name, *inner]
+    if inner and name in program.tables:
+        names = [program.tables[name], *inner]
+    key = ".".join(map(format_key_segment, names))
+    is_short = not inner and given.written != f"--{name}"
+    shown = given.written if is_short else ".".join(names[1:])
+    return ScriptSetting(location, section, key, shown, assigned)
 
 
 def read_value(record: catalog.Setting | None, text: str) -> Any:
@@ -325,9 +313,7 @@ def read_value(record: catalog.Setting | None, text: str) -> Any:
     return text
 
 
-def _read_dotted_value(
-    path: str, inner: tuple[str, ...], text: str, field: catalog.Setting | None
-) -> Any:
+def _read_dotted_value(inner: tuple[str, ...], text: str, field: catalog.Setting | None) -> Any:
     """Return the value of ``--NAME.KEY``: JSON, a number with a unit, or else a text.
 
     Older releases take what has a unit as a text.
@@ -335,9 +321,8 @@ def _read_dotted_value(
     """
     if inner[-1].endswith("+"):
         return text.split(",")
-    tree = parse_json(path, text, [])
-    if tree is not None:
-        return drop_null(build_value(tree))
+    with suppress(ValueError, RecursionError):
+        return drop_null(json.loads(text))
     return text if field and "str" in (field.kind, *field.kinds) else read_size(text)
 
 
