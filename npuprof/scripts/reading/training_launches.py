@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, takewhile, zip_longest
+from itertools import pairwise, takewhile
 from operator import attrgetter
 from typing import Any
 
@@ -103,6 +103,8 @@ OVERRIDE = "is an override of Hydra"
 MOST_MARKS = 3
 
 
+#: Stands for the word before the first one of a command, and behind the last one.
+_NO_WORD = Word(0, 0, ("",))
 #: The word of an argument, its name and value, and why the value is unknown.
 Argument = tuple[Word, str, Any, str]
 
@@ -138,9 +140,9 @@ def read_start(
     ):
         return None
     is_text = first.keyword == "eval"
-    # the words of a text, in quotes or not, are read once more
-    unquoted = [Word(*word.position, word.parts) if is_text else word for word in words]
-    words = [part for word in unquoted for part in expand(word)]
+    if is_text:  # its words, in quotes or not, are read once more
+        words = [Word(*word.position, word.parts) for word in words]
+    words = [part for word in words for part in expand(word)]
     if is_text:
         for at, word in enumerate(words):
             if end := _END.match(word.text):
@@ -188,7 +190,7 @@ def _find_unranked(path: str, words: Sequence[Word]) -> ScriptLocation | None:
     """
     known = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
     nodes, found, is_torchrun = "1", None, False
-    for word, following in pairwise((*words, Word(0, 0, ("",)))):
+    for word, following in pairwise((*words, _NO_WORD)):
         name, equals, value = word.text.partition("=")
         flag = name.replace("_", "-")
         is_torchrun |= _name_program(word) in known
@@ -223,7 +225,7 @@ def _find_broken_json(
         is_cut = texts[0].startswith('{"') and texts[0].count("{") > texts[0].count("}")
         if is_cut or name == "--runtime-env-json":
             errors = [*filter(None, map(find_json_error, texts))]
-            if len(errors) > 1:
+            if len(errors) == len(texts):
                 (_, column, reason), text = max(zip(errors, texts, strict=True))
                 count = text[: column - 1].rstrip().count(" ") + 1
                 # the values of variables inside are set above
@@ -254,7 +256,7 @@ def _list_overrides(words: Sequence[Word]) -> set[str]:
     """Return the keys below others that overrides of Hydra set."""
     found = set()
     is_value = False  # of a flag with several, as --cfg-options has
-    for before, word in pairwise((Word(0, 0, ("",)), *words)):
+    for before, word in pairwise((_NO_WORD, *words)):
         match = _OVERRIDE.match(word.text)
         is_value = bool(match) and (is_value or _TAKES_PAIRS.fullmatch(before.text) is not None)
         if match and "." in match[0] and not is_value:
@@ -286,12 +288,12 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
     inner = [at for at, word in enumerate(words, 1) if word.text == "--"]
     if inner and (start := _find_program(words[inner[-1] :], source)):
         return start._replace(is_launched=True)
-    for at, (word, following) in enumerate(zip_longest(words, words[1:]), 1):
+    for at, (word, following) in enumerate(pairwise((*words, _NO_WORD)), 1):
         name = _name_program(word)
-        module = table["commands"].get(name, {}).get(following.text) if following else None
+        module = table["commands"].get(name, {}).get(following.text)
         if module:
             return Start(word, module, words[at + 1 :], True)
-        if name == _QUOTED_COMMAND and following:
+        if name == _QUOTED_COMMAND:
             return _find_script(split_words(following, source), "msrun", True)
         if name in table["launchers"]:
             count_steps(len(words) - at)
