@@ -90,7 +90,9 @@ class Derived:
         if self.unset:
             head["unset"] = self.unset
         own = {key: self.facts[key] for key, _ in self.own}
-        return _format_facts(head, own, tail, comments)
+        if _SCENARIO in own:
+            head["scenario"] = own.pop(_SCENARIO)
+        return format_preset(head | tail, own, comments)
 
 
 class Leaf(Derived):
@@ -113,6 +115,23 @@ class Leaf(Derived):
         if any("atc" in draft.surfaces for draft in self.drafts):
             return "conversion"
         return "environment" if sections == {"env"} else "session"
+
+
+class Switch(Derived):
+    """Settings under a condition, as a mix-in.
+
+    ``notes`` are the first note of each condition in each script.
+    """
+
+    def __init__(self, groups: list[list[Note]]) -> None:
+        super().__init__(_collect_switched(groups[0]))
+        by_line = attrgetter("setting.file", "setting.line")
+        self.notes = sorted((first for first, *_ in groups), key=by_line)
+        count = Counter(note.condition for note in self.notes)
+        ((condition, _),) = count.most_common(1)
+        more = f" and {len(count) - 1} more" if len(count) > 1 else ""
+        topics = describe_topics(self.facts.items())
+        self.title = f"{topics} if {condition}{more}: composed over a preset with --with"
 
 
 class Family(Record):
@@ -145,19 +164,15 @@ def build_family(
     _name_leaves(leaves, bases)
     leaves.sort(key=attrgetter("name"))
     switches = collect_switches(drafts)
-    new = [switch for switch in switches if list_pairs(switch.facts) not in mixin_of]
+    new = [switch for switch in switches if switch.pairs not in mixin_of]
     names = number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new])
     mixins = dict(zip(names, new, strict=True))
-    mixin_of |= {list_pairs(switch.facts): f"{folder}{name}" for name, switch in mixins.items()}
-    mixin_of_note = {
-        id(note): mixin_of[list_pairs(switch.facts)] for switch in switches for note in switch.notes
-    }
-
+    mixin_of |= {switch.pairs: f"{folder}{name}" for name, switch in mixins.items()}
     cite = _build_citation(leaves)
     files = {
         **{name: base.format(folder, {"abstract": True}) for name, base in bases.items()},
         **{name: _format_mixin(switch, cite) for name, switch in mixins.items()},
-        **{leaf.name: _format_leaf(leaf, folder, cite, mixin_of_note) for leaf in leaves},
+        **{leaf.name: _format_leaf(leaf, folder, cite, mixin_of) for leaf in leaves},
     }
     _verify_leaves(leaves, {f"{folder}{name}": text for name, text in files.items()}, folder)
     return Family(files, leaves, bases, mixins)
@@ -257,7 +272,9 @@ def _build_citation(leaves: list[Leaf]) -> Citation:
     return cite
 
 
-def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[int, str]) -> str:
+def _format_leaf(
+    leaf: Leaf, folder: str, cite: Citation, mixin_of: Mapping[frozenset[Pair], str]
+) -> str:
     """Return a leaf as TOML: its scripts, and the omitted settings."""
     scripts = _list_scripts(leaf, cite)
     comments = []
@@ -283,7 +300,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
         assumed += draft.assumed
         other_variables |= dict.fromkeys(draft.other_variables)
         surfaces |= draft.surfaces
-    comments += describe_switched(notes, mixin_of_note, cite)
+    comments += describe_switched(notes, mixin_of, cite)
     comments += describe_assumed(assumed, cite)
     omitted = [note for note in notes if not note.condition]
     most = _MOST_NOTES if is_shared else None
@@ -307,30 +324,12 @@ def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
 
 
 def _format_mixin(switch: Switch, cite: Citation) -> str:
-    """Return a mix-in as TOML: its condition as the description, and its places as comments."""
+    """Return a mix-in as TOML, with its places as comments."""
     listed = [
         f"{cite(note.setting.file)}:{note.setting.line}: if {note.condition}"
         for note in switch.notes
     ]
-    count = Counter(note.condition for note in switch.notes)
-    more = f" and {len(count) - 1} more" if len(count) > 1 else ""
-    description = (
-        f"{describe_topics(switch.facts.items())} if "
-        f"{count.most_common(1)[0][0]}{more}: composed over a preset with --with"
-    )
-    head = {"description": escape_file_name(description)}
-    return _format_facts(head, switch.facts, {"abstract": True}, ["", "Switched on in:", *listed])
-
-
-def _format_facts(
-    head: TomlTable, facts: TomlTable, tail: TomlTable, comments: Iterable[str]
-) -> str:
-    scenario = {"scenario": facts[_SCENARIO]} if _SCENARIO in facts else {}
-    return format_preset(
-        {**head, **scenario, **tail},
-        {key: value for key, value in facts.items() if key != _SCENARIO},
-        comments,
-    )
+    return switch.format("", {"abstract": True}, ["", "Switched on in:", *listed])
 
 
 class _Drafts(Record):
@@ -395,30 +394,18 @@ def build_family_fields(family: Family) -> TomlTable:
     }
 
 
-class Switch(Record):
-    """Settings under a condition: ``facts`` by full key.
-
-    ``notes`` are the first note of each condition in each script.
-    """
-
-    facts: TomlTable
-    notes: tuple[Note, ...]
+def _collect_switched(notes: Iterable[Note]) -> TomlTable:
+    return {note.setting.key: note.value for note in notes}
 
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     """Return the groups of settings under a common condition, most places first."""
-    switched = (
-        Switch({note.setting.key: note.value for note in notes}, (notes[0],))
-        for draft in drafts
-        for notes in group_switched(draft.notes)
+    groups = group_by(
+        (notes for draft in drafts for notes in group_switched(draft.notes)),
+        lambda notes: list_pairs(_collect_switched(notes)),
     )
-    groups = group_by(switched, lambda switch: list_pairs(switch.facts))
     order = sorted(groups.items(), key=lambda group: (-len(group[1]), sorted(group[0])))
-    by_line = attrgetter("setting.file", "setting.line")
-    return [
-        Switch(same[0].facts, tuple(sorted((each.notes[0] for each in same), key=by_line)))
-        for _, same in order
-    ]
+    return [Switch(same) for _, same in order]
 
 
 def group_switched(notes: Sequence[Note]) -> Collection[list[Note]]:
@@ -434,19 +421,19 @@ def group_switched(notes: Sequence[Note]) -> Collection[list[Note]]:
 
 
 def describe_switched(
-    notes: Sequence[Note], mixin_of_note: dict[int, str], cite: Citation
+    notes: Sequence[Note], mixin_of: Mapping[frozenset[Pair], str], cite: Citation
 ) -> list[str]:
     """Return the mix-ins for conditional settings of scripts as comments.
 
-    ``mixin_of_note`` are names of mix-ins by the ``id`` of a group's first note. Equal settings of
-    several lines are listed once: the mix-in lists all lines.
+    ``mixin_of`` are names of mix-ins by their settings. Equal settings of several lines are listed
+    once: the mix-in lists all lines.
     """
     lines_of = group_pairs(
         (
-            f"if {first.condition}: --with {mixin_of_note[id(first)]}",
-            f"{cite(first.setting.file)}:{first.setting.line}",
+            f"if {group[0].condition}: --with {mixin_of[list_pairs(_collect_switched(group))]}",
+            f"{cite(group[0].setting.file)}:{group[0].setting.line}",
         )
-        for first, *_ in group_switched(notes)
+        for group in group_switched(notes)
     )
     comments = [f"{count_rest(lines, 1)}: {text}" for text, lines in lines_of.items()]
     return ["", "Under a condition:", *comments] if comments else []
