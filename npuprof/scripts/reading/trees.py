@@ -91,27 +91,23 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         # all at once: a later document could have the ids of one that is gone
         sources = list(yaml.compose_all(text, loader))
         return [_build_node(node, scalars, nodes) for node in sources]
-    except RecursionError:
-        problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
-    except yaml.YAMLError as error:
+    except (RecursionError, yaml.YAMLError) as error:
         mark = getattr(error, "problem_mark", None)
         position = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         problem = getattr(error, "problem", "") or getattr(error, "reason", "")
         reason = str(problem or "it cannot be read")
+        code, what, hint = "NP801", f"the file is not YAML: {reason}", "correct it there"
+        named = {}
         # LibYAML 0.2.6 and later have their own limit, which may be reached first.
-        if "nesting depth" in reason:
-            problems.append(_build_unread(path, _TOO_DEEP, "flatten it", position))
+        if isinstance(error, RecursionError) or "nesting depth" in reason:
+            what, hint = _TOO_DEEP, "flatten it"
         elif "{{" in text:
             what = "the file is a template, and no YAML before it is filled in"
-            template = _build_unread(path, what, "pass the output file", position)
-            problems.append(template._replace(severity="info"))
+            hint, named = "pass the output file", {"severity": "info"}
         elif conflict := _CONFLICT.search(f"\n{text}"):
-            what, position = "git left a conflict here", find_position(text, conflict.start())
-            hint = "keep one of the two versions"
-            problems.append(_build_unread(path, what, hint, position, "NP844"))
-        else:
-            what = f"the file is not YAML: {reason}"
-            problems.append(_build_unread(path, what, "correct it there", position))
+            code, what, hint = "NP844", "git left a conflict here", "keep one of the two versions"
+            position = find_position(text, conflict.start())
+        problems.append(_build_unread(path, what, hint, position, code)._replace(**named))
     return None
 
 
