@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -23,21 +24,21 @@ _TWO_CAPITALS = re.compile("[A-Z].*[A-Z]")
 
 
 @cache
-def _index_names() -> dict[str, set[tuple[str, _Path]]]:
-    """Return section and path of the tables in which files have a name."""
-    index: dict[str, set[tuple[str, _Path]]] = {}
-    for section in catalog.list_file_sections():
-        for name in catalog.load_sections()[section].names:
-            parts = tuple(name.split("."))
-            for end, part in enumerate(parts):
-                index.setdefault(part, set()).add((section, parts[:end]))
+def _index_names(section: str) -> dict[str, set[_Path]]:
+    """Return the paths of the tables in which files of a section have a name."""
+    index: dict[str, set[_Path]] = {}
+    for name in catalog.load_sections()[section].names:
+        parts = tuple(name.split("."))
+        for end, part in enumerate(parts):
+            index.setdefault(part, set()).add(parts[:end])
     return index
 
 
 @cache
 def _list_mentions(in_guide: bool) -> list[bytes]:
-    names = [*chain(*catalog.list_file_sections().values())]
-    names += [f'"{name}"' for name in _index_names()] if in_guide else []
+    sections = catalog.list_file_sections()
+    names = [*chain(*sections.values())]
+    names += [f'"{name}"' for name in chain(*map(_index_names, sections)) if in_guide]
     return [name.encode() for name in names]
 
 
@@ -117,22 +118,22 @@ def _find_part(tree: Node) -> tuple[str, Node] | None:
 
     A block may have a part of a file only, or keys of several tables side by side.
     """
-    found = [(pair, _index_names().get(str(pair[0].value), set())) for pair in tree.pairs or ()]
-    places = [place for _, each in found for place in each]
-    for section, path in sorted(set(places), key=lambda place: (-places.count(place), place)):
-        own = [{inner for name, inner in each if name == section} for _, each in found]
-        known = [str(key.value) for ((key, _), _), each in zip(found, own, strict=True) if each]
-        if _is_of_section(section, path, tree, _IN_GUIDE) or _is_enough(
-            known, len(found), _IN_GUIDE
-        ):
-            root = Node(*tree.position)
-            root.pairs = []
-            tables: dict[_Path, list[tuple[Node, Node]]] = {(): root.pairs}
-            for (pair, _), each in zip(found, own, strict=True):
-                _open_table(
-                    section, tables, each.pop() if len(each) == 1 else path, pair[0]
-                ).append(pair)
-            return section, root
+    for section in catalog.list_file_sections():
+        index = _index_names(section)
+        found = [(pair, index.get(str(pair[0].value), set())) for pair in tree.pairs or ()]
+        known = [str(key.value) for (key, _), paths in found if paths]
+        count = Counter(path for _, paths in found for path in paths)
+        for path in sorted(count, key=lambda path: (-count[path], path)):
+            if _is_of_section(section, path, tree, _IN_GUIDE) or _is_enough(
+                known, len(found), _IN_GUIDE
+            ):
+                root = Node(*tree.position)
+                root.pairs = []
+                tables: dict[_Path, list[tuple[Node, Node]]] = {(): root.pairs}
+                for pair, paths in found:
+                    (own,) = paths if len(paths) == 1 else (path,)
+                    _open_table(section, tables, own, pair[0]).append(pair)
+                return section, root
     return None
 
 
