@@ -26,13 +26,13 @@ from npuprof.system.files import read_plain_file
 class Sidecar(Record):
     """A file that a setting names: its path, its text and its value.
 
-    The text is None for binary files, the value is None if invalid.
+    The text is empty for binary files, the value is None if invalid.
     """
 
     setting: ScriptSetting
     structure: Structure
     path: str
-    text: str | None
+    text: str
     value: Any
 
 
@@ -56,7 +56,7 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | No
         # json rejects the byte order mark that some editors write
         text = read_plain_file(path).decode("utf-8-sig")
     except (OSError, ValueError):
-        return Sidecar(setting, structure, path, None, None)
+        return Sidecar(setting, structure, path, "", None)
     return Sidecar(setting, structure, path, text, structure.parse(text))
 
 
@@ -118,13 +118,12 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
     """Yield the faults of one file: its format, ignored parts, and its values."""
     name, key = os.path.basename(sidecar.path), sidecar.setting.key
     named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
-    if sidecar.text is None or sidecar.value is None:
+    if sidecar.value is None:
         what, hint = f"{name} is not in the format of {key}", f"write {sidecar.structure.shape}"
         yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path, 1, 1))
         return
     list_ignored_parts = sidecar.structure.dropped
-    ignored = list_ignored_parts(sidecar.text) if list_ignored_parts is not None else ()
-    for part in ignored:
+    for part in list_ignored_parts(sidecar.text) if list_ignored_parts else ():
         yield Finding(
             "NP821",
             f"{name}: {part.what}",
@@ -139,31 +138,21 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
         what = f"{path}: {fault_inside.what}"
         fault = Fault("NP821", what, named, fault_inside.hint, fault_inside.path)
         yield _build_finding(sidecar, fault)
-    if faults:  # the other checks need a valid value
+    if faults or catalog.find_option(key) is None:  # the other checks need a valid value
         return
-    for fault in _find_faults(sidecar, requested):
-        yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
-
-
-def _find_faults(sidecar: Sidecar, requested: Context) -> list[Fault]:
-    """Return the caveats of a valid file, and the parts rejected for the request.
-
-    The requested product or release rejects them.
-    """
-    key = sidecar.setting.key
-    if catalog.find_option(key) is None:
-        return []
-    faults = (
+    for fault in (
         *find_setting_faults(key, sidecar.value),
+        # the requested product or release may reject parts
         *find_scope_faults(build_asked_scope(requested), key, sidecar.value),
-    )
-    # a fault without a path inside the file is one of the setting, which other checks report
-    return [fault for fault in faults if fault.tail and fault.severity != "info"]
+    ):
+        # a fault without a path inside the file is one of the setting, which other checks report
+        if fault.tail and fault.severity != "info":
+            yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
 def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
     """Return a fault as a finding at its line of the file."""
-    place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
+    place = Place(sidecar.path, *_locate_part(sidecar.text, sidecar.value, fault.tail))
     what = f"{os.path.basename(sidecar.path)}: {fault.message}"
     return fault._replace(message=what).place(key=sidecar.setting.key, where=place)
 
