@@ -113,7 +113,7 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
             chosen = [(model, here), *chosen]
         branches = {(path, *word.position): more for word, more in chosen}
         known = next(filter(None, map(visitor.launches.get, branches)), "")
-        for setting in read_arguments(path, program, [word for word, _ in chosen], ""):
+        for setting in read_arguments(path, program, [word for word, _ in chosen]):
             known = known or setting.scope
             place = path, setting.line, setting.column
             # a helper may be passed the list that it starts the program with
@@ -301,7 +301,7 @@ def _read_text(visitor: Visitor, word: Word) -> Launches:
                 variable = build_variable_setting(path, place, match[1], inner.value.parts)
                 visitor.add_read(variable)
         if started := find_start(words):
-            for setting in read_arguments(path, *started, ""):
+            for setting in read_arguments(path, *started):
                 visitor.add_read(setting)
     return {(path, *place): ""}
 

@@ -247,7 +247,7 @@ class _LaunchReader:
             words = _list_words(chain.from_iterable(lists))
             settings = chain(
                 program_arguments.read_file(self.path, program.section, fields),
-                program_arguments.read_arguments(self.path, program, words, ""),
+                program_arguments.read_arguments(self.path, program, words),
             )
             scope = f"{program.section}@{fields.line}"
             self._add(place, (setting._replace(scope=scope) for setting in settings))
@@ -327,7 +327,7 @@ class _LaunchReader:
                 words = _list_words([model]) + words
             is_only = len(groups) == 1 and not name.endswith(".")
             at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
-            self._add(at, program_arguments.read_arguments(self.path, program, words, ""))
+            self._add(at, program_arguments.read_arguments(self.path, program, words))
 
 
 def _list_flag_words(table: Node) -> list[Word]:
@@ -377,10 +377,8 @@ def read_command_list(
             found, _ = find_shell_settings(path, code, position, reason)
         else:
             continue
-        if position[0] == node.line:
-            found = _place_folded(found, node, text, source)
-        settings += found
-    listed, source = _list_words(words), ""
+        settings += _place_folded(found, node, text, source, position)
+    listed, source, position = _list_words(words), "", (0, 0)
     if len(words) == 1 and _FLAGS.match(str(words[0].value)):  # a text of flags
         source, position = _find_source(words[0], text)
         commands = parse_shell_commands(_join_templates(source), *position)
@@ -388,8 +386,7 @@ def read_command_list(
     if settings or not (started := find_list_program(listed, ())):
         return settings
     settings = list(program_arguments.read_arguments(path, *started, source))
-    is_folded = source and position[0] == words[0].line
-    return _place_folded(settings, words[0], text, source) if is_folded else settings
+    return _place_folded(settings, words[0], text, source, position)
 
 
 def _join_templates(text: str) -> str:
@@ -412,9 +409,11 @@ def _find_source(node: Node, text: str) -> tuple[str, Position]:
 
 
 def _place_folded(
-    settings: list[ScriptSetting], node: Node, text: str, source: str
+    settings: list[ScriptSetting], node: Node, text: str, source: str, position: Position
 ) -> list[ScriptSetting]:
-    """Return the settings of a text whose line ends are folded or escaped, with their places."""
+    """Return the settings of a text, with their places if its line ends are folded or escaped."""
+    if position[0] != node.line:
+        return settings
     begin = _list_line_starts(text)[node.line - 1] + node.column - 1
     starts = find_line_starts(source)
     placed = []

@@ -109,7 +109,7 @@ def find_start(arguments: Sequence[Word]) -> tuple[Program, Sequence[Word]] | No
 
 
 def read_arguments(
-    path: str, program: Program, arguments: Sequence[Word], source: str
+    path: str, program: Program, arguments: Sequence[Word], source: str = ""
 ) -> Iterator[ScriptSetting]:
     """Yield the settings of a program's arguments.
 
@@ -124,7 +124,7 @@ def read_arguments(
 
 
 def _read_command_line(
-    path: str, program: Program, arguments: Sequence[Word], source: str
+    path: str, program: Program, arguments: Sequence[Word], source: str = ""
 ) -> list[ScriptSetting]:
     remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
     settings: list[ScriptSetting] = []
@@ -464,7 +464,7 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
                 if node.value is not True
             ]
             words += [Word(*node.position, (text,)) for text in texts]
-    yield from _read_command_line(path, program, words, "")
+    yield from _read_command_line(path, program, words)
 
 
 def follow_files(
