@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from npuprof.catalog import load_built_part
 from npuprof.scripts.reading.shells.known_variables import list_assignments
 from npuprof.scripts.script_records import find_position
 from npuprof.scripts.shell_lexer import Command, Word
@@ -21,17 +22,8 @@ class PassedVariable(NamedTuple):
     value: Word
 
 
-#: Flags of MPICH and Intel MPI with separate name and value arguments.
-_PAIRED = ("-genv", "-env")
-#: Launchers, with their variable flags. ssh and kubectl contain them in their command lines.
-LAUNCHERS = {
-    **dict.fromkeys(("sbatch", "srun"), ("--export",)),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), ("-e", "--env")),
-    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun"), ("-x", *_PAIRED)),
-    **dict.fromkeys(("singularity", "apptainer"), ("--env",)),
-    "ray": ("--runtime-env-json",),
-    **dict.fromkeys(("ssh", "kubectl", "oc"), ()),
-}
+#: Launchers, with their flags for variables, and what follows each.
+LAUNCHERS: dict[str, dict[str, str]] = load_built_part("launchers")["passing"]
 #: A pattern of programs that use devices, or start others that do.
 STARTERS = (
     r"(?:torchrun|accelerate|deepspeed|msrun|mpi(?:run|exec)|horovodrun|srun|vllm|swift|sglang"
@@ -46,7 +38,7 @@ def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[P
     """Yield the variables of ``#SBATCH`` lines before the first command."""
     end = commands[0][0].span[0] if commands else len(text)
     for match in _DIRECTIVE.finditer(text, 0, end):
-        yield from _split_list(match[1], *find_position(text, match.start(1)))
+        yield from _split_list(Word(*find_position(text, match.start(1)), (match[1],)))
 
 
 def find_passed_variables(launcher: str, arguments: Sequence[Word]) -> Iterator[PassedVariable]:
@@ -58,35 +50,27 @@ def find_passed_variables(launcher: str, arguments: Sequence[Word]) -> Iterator[
     if launcher in ("kubectl", "oc") and [word.text for word in arguments[:2]] == ["set", "env"]:
         for argument in arguments[2:]:
             yield from split_assignment(argument)
+    flags = LAUNCHERS[launcher]
     for index, argument in enumerate(arguments):
-        flag = next((flag for flag in LAUNCHERS[launcher] if _has_flag(argument.text, flag)), "")
-        following = arguments[index + 1 : index + 3]
-        if flag in _PAIRED and len(following) == 2:
-            name, value = following
-            yield PassedVariable(name.text, name, value)
-        if not flag or flag in _PAIRED:  # one of these is always an argument of its own
+        flag = next((flag for flag in flags if _has_flag(argument.text, flag)), "")
+        values = arguments[index + 1 : index + 3]
+        if not flag:
             continue
         if argument.text != flag:  # the rest of the argument is the value
             start = len(flag) + argument.text.startswith(f"{flag}=")
             value = argument.cut_prefix(start)
-            value = value.with_position(argument.line, argument.column + start)
-        elif following:
-            value = following[0]
-        else:
-            continue
-        if flag == "--export" or launcher in ("singularity", "apptainer"):
-            yield from _split_list(value.text, *value.position)
-        elif flag == "--runtime-env-json":
-            yield from _split_json(value)
-        else:
-            yield from split_assignment(value)
+            values = [value.with_position(argument.line, argument.column + start)]
+        if flags[flag] != "pair":
+            for value in values[:1]:
+                yield from _READERS[flags[flag]](value)
+        elif len(values) == 2:
+            name, value = values
+            yield PassedVariable(name.text, name, value)
 
 
 def _has_flag(text: str, flag: str) -> bool:
     """Return whether an argument is a flag: ``--env X=Y``, ``--env=X=Y``, ``-eX=Y``."""
-    if text == flag:
-        return True
-    return flag not in _PAIRED and text.startswith(flag if len(flag) == 2 else f"{flag}=")
+    return text == flag or text.startswith(flag if len(flag) == 2 else f"{flag}=")
 
 
 def split_assignment(argument: Word) -> Iterator[PassedVariable]:
@@ -106,12 +90,15 @@ def _split_json(argument: Word) -> Iterator[PassedVariable]:
             yield PassedVariable(name, argument, argument.with_parts(value))
 
 
-def _split_list(text: str, line: int, column: int) -> Iterator[PassedVariable]:
-    """Yield the variables of a list ``A=1,B=2``, which begins at a line and column."""
-    for match in _VARIABLE.finditer(text):
-        argument = Word(line, column + match.start(), (match[0],))
+def _split_list(argument: Word) -> Iterator[PassedVariable]:
+    """Yield the variables of a list ``A=1,B=2``."""
+    for match in _VARIABLE.finditer(argument.text):
+        place = Word(argument.line, argument.column + match.start(), (match[0],))
         value = match["value"]
         has_expansion = "$" in value or "`" in value
         yield PassedVariable(
-            match["name"], argument, argument.with_parts((value,) if has_expansion else value)
+            match["name"], place, place.with_parts((value,) if has_expansion else value)
         )
+
+
+_READERS = {"assignment": split_assignment, "list": _split_list, "json": _split_json}
