@@ -36,32 +36,19 @@ from npuprof.scripts.words import build_search, finds_any
 _QUOTED_COMMAND = "msrun_launcher.sh"
 _PYTHON = re.compile(r"python[\d.]+")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
-_VERBS = r"(?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample)\b"
 #: Scripts that train, by their names.
 _TRAINING = r"(?:train|tune)\w*\.py"
+#: How scripts start programs in Python.
+_TABLE = catalog.load_built_part("launchers")
 #: What starts a training program, or is an argument of one.
 _MENTIONS = [
-    *map(
-        build_search,
-        (
-            "torchrun",
-            "deepspeed",
-            "accelerate launch",
-            "uv run",
-            "coverage run",
-            "ray job submit",
-            "llamafactory-cli",
-            "--tensor-model-parallel-size",
-            "finetuning_type",
-            "cutoff_len",
-            "per_device_train_batch_size",
-            "actor_rollout_ref",
-        ),
+    *map(build_search, _TABLE["words"]["mentions"]),
+    *(
+        build_search(f"{program} ", rf"(?:{'|'.join(commands)})\b")
+        for program, commands in _TABLE["commands"].items()
     ),
     build_search("msrun", r"(?:_launcher\.sh)?\b"),
     build_search("torch.distributed.", r"(?:launch|run)\b"),
-    build_search("swift ", _VERBS),
-    build_search("megatron ", _VERBS),
     build_search("python", rf"[\d.]*[ \t]+(?:-\w+[ \t]+)*\S*{_TRAINING}\b"),
     build_search("-m verl.", ""),
     # an override of Hydra, on a line that continues
@@ -130,7 +117,7 @@ def read_start(
 
     With it come the settings of its arguments, and whether it is certain to train.
     """
-    first, names = words[0], catalog.load_built_part("launchers")["words"]
+    first, names = words[0], _TABLE["words"]
     # before the variables of all other commands are expanded
     is_assignment = len(words) == 1 and "=" in first.text
     if (
@@ -267,7 +254,7 @@ def _list_overrides(words: Sequence[Word]) -> set[str]:
 def find_file_program(path: str, table: Node) -> StartedProgram | None:
     """Return the start of the program in Python of which a file has the arguments as keys."""
     names = {str(key.value) for key, _ in table.pairs or ()}
-    for module, marks in catalog.load_built_part("launchers")["files"].items():
+    for module, marks in _TABLE["files"].items():
         if len(names.intersection(marks)) >= MOST_MARKS:
             location = ScriptLocation(path, *table.position)
             section = "verl" if module.startswith("verl.") else "args"
@@ -282,7 +269,6 @@ def _name_program(word: Word) -> str:
 
 def _find_program(words: Sequence[Word], source: str) -> Start | None:
     """Return the program in Python that a command of a text starts, None for another command."""
-    table = catalog.load_built_part("launchers")
     is_launched = False
     # a program behind "--" is started by another one
     inner = [at for at, word in enumerate(words, 1) if word.text == "--"]
@@ -290,30 +276,29 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
         return start._replace(is_launched=True)
     for at, (word, following) in enumerate(pairwise((*words, _NO_WORD)), 1):
         name = _name_program(word)
-        module = table["commands"].get(name, {}).get(following.text)
+        module = _TABLE["commands"].get(name, {}).get(following.text)
         if module:
             return Start(word, module, words[at + 1 :], True)
         if name == _QUOTED_COMMAND:
             return _find_script(split_words(following, source), "msrun", True)
-        if name in table["launchers"]:
+        if name in _TABLE["launchers"]:
             count_steps(len(words) - at)
             is_certain = is_launched or name not in ("python", "uv")
             start = _find_script(words[at:], name, is_certain)
             if start or name != "uv":  # it may run another launcher
                 return start
-        is_launched |= name in table["words"]["around"]
+        is_launched |= name in _TABLE["words"]["around"]
     return None
 
 
 def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Start | None:
     """Return the program after the arguments of a launcher or of Python."""
-    table = catalog.load_built_part("launchers")
     is_module = is_value = False
     for at, word in enumerate(words):
         flag, equals, _ = word.text.partition("=")
         if _NO_PROGRAM.fullmatch(flag):
             return None
-        is_switch = flag in table["launchers"][launcher]["switches"]
+        is_switch = flag in _TABLE["launchers"][launcher]["switches"]
         if is_switch or flag.startswith("-"):
             is_module |= flag in ("-m", "--module")
             # a value may be attached to a flag of one letter
@@ -329,9 +314,9 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
         if not is_module:
             is_script = word.text.endswith(".py") or (is_launched and word.open_part)
             return Start(word, "", arguments, is_launched) if is_script else None
-        if inner := table["modules"].get(word.text):
+        if inner := _TABLE["modules"].get(word.text):
             return _find_script(arguments, inner, True)
-        if word.text in table["words"]["others"]:  # pip installs programs
+        if word.text in _TABLE["words"]["others"]:  # pip installs programs
             return None
         return Start(word, word.text, arguments, is_launched)
     return None
