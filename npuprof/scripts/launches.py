@@ -9,6 +9,7 @@ config passed to it.
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from itertools import accumulate
 from operator import attrgetter
 
@@ -20,6 +21,10 @@ from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site, ar
 
 #: The end of a part of the path of a table.
 _SEPARATOR = re.compile(r"(?<=[/\0])")
+
+
+#: Of the values of a variable, as many last ones may reach a launch.
+_MOST_VALUES = 8
 
 
 class Launch(Record):
@@ -134,13 +139,13 @@ def _find_environments(
         if declarative or same[0].surface != "env"
     }
     # by block and command, and by name: the last ones, as many branches may set it
-    variables: dict[tuple[str, str], dict[str, list[ScriptSetting]]] = {}
+    variables: defaultdict[tuple[str, str], dict[str, deque[ScriptSetting]]] = defaultdict(dict)
     environments = {}
     for setting in live:
         *_, block = setting.scope.partition("#")
         if setting.surface == "env":
-            before = variables.setdefault((block, setting.command), {})
-            before[setting.name] = [*before.get(setting.name, ())[-7:], setting]
+            of_command = variables[block, setting.command]
+            of_command.setdefault(setting.name, deque(maxlen=_MOST_VALUES)).append(setting)
         if scope := ends.get(id(setting)):
             places = accumulate(_SEPARATOR.split(setting.command), initial="")
             every = [
