@@ -232,24 +232,23 @@ def _add_dotted(
         return [*settings, *parts]
     table: dict[str, Any] = {}
     for part in parts:
-        _merge(table, part.name.split(".")[1:], part.value)
+        value = part.value
+        for inner in reversed(part.name.split(".")[1:]):
+            value = {inner: value}
+        _merge(table, value)
     setting = parts[0]._replace(key=key, name=name).with_value(value=table)
     return [*(before for before in settings if before.key != key), setting]
 
 
-def _merge(table: dict[str, Any], names: Sequence[str], value: Any) -> None:
-    """Set the value at a path in a table; tables are merged and lists joined."""
-    name, *rest = names
-    before = table.get(name)
-    if rest:
-        inner = table[name] = before if isinstance(before, dict) else {}
-        _merge(inner, rest, value)
-    elif isinstance(value, dict) and isinstance(before, dict):
-        for inner_name, item in value.items():
-            _merge(before, [inner_name], item)
-    else:
-        is_joined = isinstance(value, list) and isinstance(before, list)
-        table[name] = [*before, *value] if is_joined else value  # type: ignore[misc]
+def _merge(table: dict[str, Any], other: dict[str, Any]) -> None:
+    """Add another table to a table; tables in both are merged, and lists are joined."""
+    for name, value in other.items():
+        before = table.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            _merge(before, value)
+        else:
+            is_joined = isinstance(value, list) and isinstance(before, list)
+            table[name] = [*before, *value] if is_joined else value  # type: ignore[misc]
 
 
 def _build_argument(
