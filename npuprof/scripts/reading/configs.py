@@ -228,17 +228,19 @@ class _LaunchReader:
         if words := _list_flag_words(node):
             self._add(place, training_launches.read_flags(self.path, words))
             return
-        started = training_launches.find_file_program(self.path, node) if is_file else None
-        if started:
+        module = training_launches.find_file_module(node) if is_file else None
+        if module is not None:
             self.problems += drop_doubles(self.path, "The program", node)
-            section = started.scope.partition("@")[0]
+            section = "verl" if module.startswith("verl.") else "args"
+            scope = f"{section}@{node.line}"
             for setting in program_arguments.read_file(self.path, section, node):
                 if setting.name == "defaults":  # of Hydra
                     setting = setting.with_value(value=None, reason="names further files")
                     setting = setting._replace(key="")
-                self._add(place, [setting._replace(scope=started.scope)])
+                self._add(place, [setting], scope)
             if section == "args":  # a file of Hydra may have keys of its own
-                self.started.append(started._replace(scope=f"{started.scope} {place}"))
+                location = ScriptLocation(self.path, *node.position)
+                self.started.append(StartedProgram(f"{scope} {place}", "", module, location))
             return
         found = find_table_program(place, node, is_file) if may_be_table else None
         if found:  # a table of arguments
@@ -249,8 +251,7 @@ class _LaunchReader:
                 program_arguments.read_file(self.path, program.section, fields),
                 program_arguments.read_arguments(self.path, program, words),
             )
-            scope = f"{program.section}@{fields.line}"
-            self._add(place, (setting._replace(scope=scope) for setting in settings))
+            self._add(place, settings, f"{program.section}@{fields.line}")
             return
         is_command = self._read_command(place, node)
         children = list(self._list_children(place, node, not is_command))
@@ -260,9 +261,10 @@ class _LaunchReader:
             named = {section for section in self._named if not image or section in image}
             self._read_lists(place, children, named)
 
-    def _add(self, place: str, settings: Iterable[ScriptSetting]) -> None:
+    def _add(self, place: str, settings: Iterable[ScriptSetting], common: str = "") -> None:
+        """Add the settings of a table, which may have a ``common`` scope."""
         for setting in settings:
-            scope, program = setting.scope, find_program(setting.surface)
+            scope, program = common or setting.scope, find_program(setting.surface)
             if setting.surface in ("env", OTHER):
                 scope = f"<process>:{place}"
             elif program:

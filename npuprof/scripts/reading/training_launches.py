@@ -251,15 +251,15 @@ def _list_overrides(words: Sequence[Word]) -> set[str]:
     return found
 
 
-def find_file_program(path: str, table: Node) -> StartedProgram | None:
-    """Return the start of the program in Python of which a file has the arguments as keys."""
+def find_file_module(table: Node) -> str | None:
+    """Return the module of the program of which a file has the arguments as keys.
+
+    None if there is none, and empty if the file does not tell which one it is.
+    """
     names = {str(key.value) for key, _ in table.pairs or ()}
-    for module, marks in _TABLE["files"].items():
-        if len(names.intersection(marks)) >= MOST_MARKS:
-            location = ScriptLocation(path, *table.position)
-            section = "verl" if module.startswith("verl.") else "args"
-            return StartedProgram(f"{section}@{table.line}", "", module, location)
-    return None
+    modules = _TABLE["files"].items()
+    found = (module for module, marks in modules if len(names.intersection(marks)) >= MOST_MARKS)
+    return next(found, None)
 
 
 def _name_program(word: Word) -> str:
