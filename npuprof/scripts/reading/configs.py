@@ -271,7 +271,7 @@ class _LaunchReader:
                 scope = f"{scope} {place}"
             is_text = isinstance(setting.value, str) or program
             found = _VARIABLE.search(str(setting.value)) if is_text else None
-            if found and not setting.reason and setting.surface in FRAMEWORK_SECTIONS:
+            if found and setting.surface in FRAMEWORK_SECTIONS:
                 setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
             self.settings.append(setting._replace(command=place, scope=scope))
 
@@ -282,7 +282,7 @@ class _LaunchReader:
         if place.split("/")[-2] not in _COMMANDS:
             yield from ((f"{at}.", item) for at, item in enumerate(node.items or ()))
         for key, value in node.pairs or ():
-            if key.value not in _COMMANDS or (with_arguments and key.value == "args"):
+            if with_arguments or key.value not in _COMMANDS:
                 yield str(key.value), value
 
     def _read_command(self, place: str, node: Node) -> bool:
@@ -341,14 +341,18 @@ def _list_flag_words(table: Node) -> list[Word]:
         words.append(Word(*key.position, (key.value,)))
         is_alone = value.value is True or value.is_null
         parts = [] if is_alone else str(value.value).split() if value.is_plain else ["..."]
-        words += [Word(*value.position, tuple(split_references(part, _VARIABLE))) for part in parts]
+        words += [_build_word(value, part) for part in parts]
     return words
+
+
+def _build_word(node: Node, text: str) -> Word:
+    return Word(*node.position, tuple(split_references(text, _VARIABLE)))
 
 
 def _list_words(items: Iterable[Node]) -> list[Word]:
     """Return the items of a list as words: one with a flag and its value as two."""
     return [
-        Word(*item.position, tuple(split_references(part, _VARIABLE)))
+        _build_word(item, part)
         for item in items
         if not item.is_null
         for part in _FLAG_AND_VALUE.sub(r"\1\0\2", str(item.value)).split("\0")

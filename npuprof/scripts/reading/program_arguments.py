@@ -139,7 +139,7 @@ def _read_command_line(
             continue
         given = _read_flag(program, argument)
         record = catalog.find_setting(program.section, given.name)
-        values = given.values or _take_values(record, given, remaining)
+        values = given.values or _take_values(record, given.name, remaining)
         is_table = given.name in program.tables or (values and _is_json(record, values[0]))
         if is_table and values and not given.path:
             settings += _read_table_argument(path, program, given.name, values[0], source, argument)
@@ -196,13 +196,13 @@ def _read_flag(program: Program, argument: Word) -> _Flag:
     return _Flag(program.flags[letter][0], (), letter, True, [argument.cut_prefix(2)])
 
 
-def _take_values(record: catalog.Setting | None, given: _Flag, remaining: list[Word]) -> list[Word]:
+def _take_values(record: catalog.Setting | None, name: str, remaining: list[Word]) -> list[Word]:
     """Return the values after a flag, which are removed from the remaining arguments."""
     kind = record.kind if record else ""
-    most = len(remaining) if kind == "list" and not given.path else 1
+    most = len(remaining) if kind == "list" else 1
     # a word may be meant for a switch, although a switch takes none
     is_truth = bool(remaining) and remaining[-1].text.lower() in ("true", "false")
-    if not given.name or (kind == "bool" and not is_truth):
+    if not name or (kind == "bool" and not is_truth):
         most = 0
     values: list[Word] = []
     # a value may begin with one dash, as a negative number does
