@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
@@ -452,22 +451,16 @@ def find_needed_releases(settings: TomlTable, surfaces: Iterable[str] = ()) -> s
     histories = []  # one character for each release: "Y" if it reads the option or the value
     for key, value in settings.items():
         if option := catalog.find_option(key):
-            states = {
-                option.surface_states.get(surface, option.states) for surface in surfaces
-            } or {option.states}
+            if str(value) in option.choices_until:
+                return ""
+            since = option.choices_since.get(str(value), known[0])
+            histories.append(("." * known.index(since)).ljust(len(known), "Y"))
+            of_surfaces = option.surface_states
+            states = {of_surfaces.get(surface, option.states) for surface in surfaces or ("",)}
             histories += [row for row in states if "Y" in row and not row.startswith("Y")]
-            histories.append(_list_value_states(option, value, known))
     start = max((len(history.rstrip("Y")) for history in histories), default=0)
     is_limited = 0 < start < len(known)
     # "?", an unknown state, before the first "Y" is no limit
     if is_limited and any(history[start - 1] == "." for history in histories):
         return f">={known[start]}"
     return ""
-
-
-def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:
-    """Return, for each release, whether it accepts a value, if the value has a history."""
-    text = str(value)
-    since = known.index(option.choices_since.get(text, known[0]))
-    until = (*known, "").index(option.choices_until.get(text, ""))
-    return "." * since + "Y" * (until - since) + "." * (len(known) - until)
