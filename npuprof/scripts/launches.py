@@ -85,7 +85,7 @@ class Launch(Record):
             texts = {
                 setting.key: setting.value
                 for setting in self.settings
-                if isinstance(setting.value, str) and not setting.reason
+                if isinstance(setting.value, str)
             }
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
         if self.place:

@@ -476,8 +476,9 @@ def follow_files(
     assert modules.locate_file is not None
     rest = []
     for setting in settings:
-        name = setting.assigned.written if setting.reason == NO_FILE else None
-        files = modules.locate_file(path, name, False) if isinstance(name, str) else ()
+        files: Sequence[str] = ()
+        if setting.reason == NO_FILE:
+            files = modules.locate_file(path, setting.assigned.written, False)
         # of several files of that name, it is unknown which one is meant
         file = files[0] if len(files) == 1 else ""
         text = modules.read(file).decode(errors="replace") if file else ""
