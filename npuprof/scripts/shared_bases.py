@@ -48,6 +48,8 @@ _MOST_NOTES = 30
 #: A base with fewer settings is not worth an ``extends`` in every preset.
 _FEWEST_SHARED = 2
 
+#: The names of mix-ins by their settings.
+Mixins = Mapping[frozenset[Pair], str]
 #: The name of a base, by the kind of its dependents.
 _BASES = {
     "session": "base",
@@ -142,9 +144,7 @@ class Family(Record):
     switches: dict[str, Switch]
 
 
-def build_family(
-    drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None
-) -> Family:
+def build_family(drafts: Iterable[Draft], folder: str = "", known: Mixins | None = None) -> Family:
     """Return presets that resolve to the drafts, without empty ones.
 
     ``folder`` is the prefix of their names (``zoo/``), ``known`` the existing presets by settings:
@@ -271,9 +271,7 @@ def _build_citation(leaves: list[Leaf]) -> Citation:
     return cite
 
 
-def _format_leaf(
-    leaf: Leaf, folder: str, cite: Citation, mixin_of: Mapping[frozenset[Pair], str]
-) -> str:
+def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of: Mixins) -> str:
     """Return a leaf as TOML: its scripts, and the omitted settings."""
     scripts = _list_scripts(leaf, cite)
     comments = []
@@ -419,9 +417,7 @@ def group_switched(notes: Sequence[Note]) -> Collection[list[Note]]:
     return groups.values()
 
 
-def describe_switched(
-    notes: Sequence[Note], mixin_of: Mapping[frozenset[Pair], str], cite: Citation
-) -> list[str]:
+def describe_switched(notes: Sequence[Note], mixin_of: Mixins, cite: Citation) -> list[str]:
     """Return the mix-ins for conditional settings of scripts as comments.
 
     ``mixin_of`` are names of mix-ins by their settings. Equal settings of several lines are listed

@@ -18,6 +18,7 @@ from npuprof.scripts.script_records import ImportedFile, Site
 from npuprof.scripts.words import has_any
 
 _Path = tuple[str, ...]
+_Pairs = list[tuple[Node, Node]]
 #: The minimum of known keys in a file, and in a block of a guide; those like maxSeqLen count twice.
 _IN_FILE, _IN_GUIDE = 4, 3
 _TWO_CAPITALS = re.compile("[A-Z].*[A-Z]")
@@ -129,7 +130,7 @@ def _find_part(tree: Node) -> tuple[str, Node] | None:
             ):
                 root = Node(*tree.position)
                 root.pairs = []
-                tables: dict[_Path, list[tuple[Node, Node]]] = {(): root.pairs}
+                tables: dict[_Path, _Pairs] = {(): root.pairs}
                 for pair, paths in found:
                     (own,) = paths if len(paths) == 1 else (path,)
                     _open_table(section, tables, own, pair[0]).append(pair)
@@ -137,9 +138,7 @@ def _find_part(tree: Node) -> tuple[str, Node] | None:
     return None
 
 
-def _open_table(
-    section: str, tables: dict[_Path, list[tuple[Node, Node]]], path: _Path, near: Node
-) -> list[tuple[Node, Node]]:
+def _open_table(section: str, tables: dict[_Path, _Pairs], path: _Path, near: Node) -> _Pairs:
     """Return the pairs of the table at a path, which begins where its first key is."""
     if path not in tables:
         value = table = Node(*near.position)

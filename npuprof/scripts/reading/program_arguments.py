@@ -116,11 +116,11 @@ def read_arguments(
     ``source`` is the text of the arguments, empty if unknown.
     """
     if any(argument.text in program.others for argument in arguments):
-        return iter(())
-    # a line may have several starts
-    scope = "{}@{}.{}".format(program.section, *arguments[0].position) if arguments else ""
-    settings = _read_command_line(path, program, arguments, source)
-    return (setting._replace(scope=scope) for setting in settings)
+        return
+    for setting in _read_command_line(path, program, arguments, source):
+        # a line may have several starts
+        scope = "{}@{}.{}".format(program.section, *arguments[0].position)
+        yield setting._replace(scope=scope)
 
 
 def _read_command_line(
