@@ -76,7 +76,7 @@ class Launch(Record):
         return command if command.startswith("/") else ""
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, str]:
         """Names that distinguish the object in its file.
 
         They are its function and its config, the model that it writes, or its table.
@@ -87,7 +87,7 @@ class Launch(Record):
                 for setting in self.settings
                 if isinstance(setting.value, str)
             }
-            return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
+            return texts.get("atc.output") or texts.get("atc.model", ""), ""
         if self.place:
             names: list[str] = []
             for part in self.place.partition("\0")[0].split("/")[2:-1]:

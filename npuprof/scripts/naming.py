@@ -48,7 +48,7 @@ def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
     names = []
     configs = []
     for draft in drafts:
-        function, config = (*draft.labels, "", "")[:2]
+        function, config = draft.labels
         names.append(_join_names(stem, _clean_label(function)))
         configs.append(_clean_label(config))
     _distinguish_names(names, configs, _join_names)

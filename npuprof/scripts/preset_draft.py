@@ -75,7 +75,7 @@ class Draft:
         self.assumed: list[Note] = []
         self.other_variables: tuple[ScriptSetting, ...] = ()
         self.sources = [Source(file)]
-        self.labels: tuple[str, ...] = ()
+        self.labels = "", ""
         self.is_one_of_several = False
 
     @property
