@@ -186,14 +186,15 @@ def _read_flag(program: Program, argument: Word) -> _Flag:
         head = f"--{program.spell_argument(head[2:])}"
     values = [argument.value] if equals else []
     path = tuple(rest.split(".")) if rest else ()
-    if (known := program.find_flag(head)) is not None:
-        return _Flag(known[0], path, head, known[1], values)
-    if letter == "--":
-        return _Flag(head[2:], path, head, True, values)
-    if letter not in program.flags:
-        return _Flag()
-    # the value follows the letter: -O3, -n2
-    return _Flag(program.flags[letter][0], (), letter, True, [argument.cut_prefix(2)])
+    known = program.find_flag(head)
+    if known is None and letter != "--":
+        # the value follows the letter: -O3, -n2
+        head, path, values = letter, (), [argument.cut_prefix(2)]
+        known = program.flags.get(head)
+        if known is None:
+            return _Flag()
+    name, is_on = known or (head[2:], True)
+    return _Flag(name, path, head, is_on, values)
 
 
 def _take_values(record: catalog.Setting | None, name: str, remaining: list[Word]) -> list[Word]:
@@ -307,8 +308,10 @@ def read_value(record: catalog.Setting | None, text: str) -> Any:
     if kind == "int" and record.parsed_as == "size":
         return -1 if record.minimum == -1 and text.lower() == "auto" else read_size(text)
     with suppress(ValueError):
-        if kind == "int" or (kind == "float" and isfinite(float(text))):
-            return int(text) if kind == "int" else float(text)
+        if kind == "int":
+            return int(text)
+        if kind == "float" and isfinite(float(text)):
+            return float(text)
     return text
 
 
