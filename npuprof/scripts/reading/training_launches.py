@@ -393,9 +393,9 @@ def _read_overrides(section: str, words: Sequence[Word]) -> Iterator[Argument]:
     for at, word in enumerate(words):
         match = _OVERRIDE.match(word.text)
         if word.text.startswith("-"):
-            following = words[at + 1 : at + 2]
-            is_alone = "=" in word.text or not following or "=" in following[0].text
-            yield from _read_flags(section, words[at : at + 2 - is_alone])
+            pair = words[at : at + 2]
+            is_alone = any("=" in each.text for each in pair)
+            yield from _read_flags(section, pair[:1] if is_alone else pair)
         elif match:
             value, reason = _read_values([word.value] if match[0] != word.text else [])
             if isinstance(value, str):
