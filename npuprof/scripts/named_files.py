@@ -67,7 +67,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     their targets.
     """
     home = os.path.dirname(script)
-    if not named or "\0" in named:  # with NUL, the functions of os.path raise ValueError
+    if "\0" in named:  # with NUL, the functions of os.path raise ValueError
         return None
     for folder in dict.fromkeys((home, *folders)):
         path = join_normal(folder, named)
@@ -162,11 +162,10 @@ def _locate_part(text: str, value: Any, tail: Path) -> Position:
 
     The first line if one is missing.
     """
-    offset, is_located = 0, False
+    offset = 0
     for part in tail:
         _, value = find_value("", value, (part,))
         name = part if isinstance(part, str) else value  # an element of a list has no name
-        position = text.find(name, offset) if isinstance(name, str) else -1
-        if position >= 0:
-            offset, is_located = position, True
-    return find_position(text, offset) if is_located else (1, 1)
+        if isinstance(name, str):
+            offset = max(offset, text.find(name, offset))
+    return find_position(text, offset)
