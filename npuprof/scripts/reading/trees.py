@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -85,7 +85,14 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
 
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        _check_depth(yaml, yaml.parse(text, loader))
+        # PyYAML recurses without a limit, in C too
+        depth = 0
+        for event in yaml.parse(text, loader):
+            count_steps(10)
+            depth += isinstance(event, yaml.events.CollectionStartEvent)
+            depth -= isinstance(event, yaml.events.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise RecursionError
         scalars = yaml.constructor.SafeConstructor()
         nodes: dict[int, Node] = {}
         # all at once: a later document could have the ids of one that is gone
@@ -116,22 +123,6 @@ def _build_unread(
 ) -> Finding:
     why = "Nothing in it was read."
     return build_finding(code, what, why, hint, where=Place(path, *position))
-
-
-def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
-    """Raise RecursionError for a text that is nested too deeply.
-
-    PyYAML recurses without a limit, in C too.
-    """
-    depth = 0
-    for event in events:
-        count_steps(10)
-        if isinstance(event, yaml.events.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.events.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
-            raise RecursionError
 
 
 def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
