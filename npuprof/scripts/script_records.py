@@ -75,7 +75,7 @@ Converted = tuple[Any, str]
 
 def find_position(text: str, offset: int) -> Position:
     """Return the line and column of an offset in a text."""
-    starts = _find_last_line_starts(text)
+    starts = recall_line_starts(text)
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1] + 1
 
@@ -86,7 +86,7 @@ def find_line_starts(text: str) -> list[int]:
 
 
 #: Callers look up many offsets of one text in a row.
-_find_last_line_starts = lru_cache(1)(find_line_starts)
+recall_line_starts = lru_cache(1)(find_line_starts)
 
 
 def are_exclusive(branches: Branches, other: Branches) -> bool:

@@ -56,6 +56,7 @@ from npuprof.scripts.script_records import (
     UnreadLines,
     find_line_starts,
     find_position,
+    recall_line_starts,
 )
 from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
@@ -400,9 +401,8 @@ def _join_templates(text: str) -> str:
     return _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), text)
 
 
-#: The lines of a file, which may have many commands, and their offsets.
+#: The lines of a file, which may have many commands.
 _split_lines = lru_cache(1)(lambda text: text.split("\n"))
-_list_line_starts = lru_cache(1)(find_line_starts)
 
 
 def _find_source(node: Node, text: str) -> tuple[str, Position]:
@@ -420,7 +420,7 @@ def _place_folded(
     """Return the settings of a text, with their places if its line ends are folded or escaped."""
     if position[0] != node.line:
         return settings
-    begin = _list_line_starts(text)[node.line - 1] + node.column - 1
+    begin = recall_line_starts(text)[node.line - 1] + node.column - 1
     starts = find_line_starts(source)
     placed = []
     for setting in settings:
