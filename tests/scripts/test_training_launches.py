@@ -410,6 +410,20 @@ def test_starts_are_those_of_training_programs(name: str) -> None:
     assert [setting.name for setting in list_arguments(read(f"{text}\n"))] == names
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(I=2; torchrun t.py --x $I)",
+        "{ I=2; torchrun t.py --x $I; } | tee log",
+        "I=2\n(cd a && torchrun t.py --x $I) &",
+        "I=2\nif (( I == 2 )); then torchrun t.py --x $I | tee log; fi",
+    ],
+)
+def test_a_subshell_has_its_own_values_and_those_before_it(text: str) -> None:
+    (setting,) = list_arguments(read(f"{text}\n"))
+    assert setting.value == 2
+
+
 #: Scripts of which a value is unknown: the settings with their reasons.
 UNKNOWN: dict[str, tuple[str, dict[str, str]]] = {
     "a variable": ("torchrun t.py --x $1 --y 2", {"x": "depends on $1", "y": ""}),
@@ -446,6 +460,30 @@ UNKNOWN: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "a number that an expression changes": (
         "((I=1))\n((I++))\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
+    ),
+    "a number that an expression changes after its assignment": (
+        "I=1\n((I++))\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
+    ),
+    "a number that let changes": (
+        "I=1\nif true; then let I+=1; fi\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
+    ),
+    "a text of printf": (
+        "I=1\nprintf -v I %d 2\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
+    ),
+    "another value in a subshell": (
+        "I=1\n(I=2)\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
+    ),
+    "another value in a pipe": (
+        "I=1\n{ I=2; echo; } | cat\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
+    ),
+    "another value in the background": (
+        "I=1\nI=2 &\ntorchrun t.py --x $I",
         {"x": "depends on $I"},
     ),
     "a variable that read changes": (

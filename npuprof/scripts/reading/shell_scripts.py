@@ -30,12 +30,12 @@ from npuprof.scripts.reading.shells.expansion import BLANK, Value, join_runs, li
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     DECLARING,
-    SETTERS,
     VARIABLE,
     fill_word,
     find_constants,
     find_expansion,
     list_assignments,
+    list_changed,
     list_reads,
 )
 from npuprof.scripts.reading.shells.launcher_options import (
@@ -457,17 +457,18 @@ class _ShellReader:
 
     def _record_values(self, first: str, words: Sequence[Word]) -> None:
         """Record the variables that a builtin assigns, and forget those that it changes."""
+        for name in list_changed(self.command):
+            self.values.pop(name, None)
         for word in words[1:] if words and words[0].keyword in DECLARING else ():
             for name, _ in list_assignments([word]):
                 self._record_value(name, word)
-        if first in SETTERS:
-            for word in self.command[1:]:
-                self.values.pop(word.text, None)
         if first == "read" and (document := self.command.document):
             text = self.command.read_text(document)[0].replace("\\\n", " \n")
             word = document.with_parts(*split_references(text, _REFERENCE))
             name = self.command[-1].text
-            self.values[name] = Value(list_runs(word, text), False, self.branches)
+            self.values[name] = Value(
+                list_runs(word, text), False, self.branches, self.steps[-1].shells
+            )
             self.homes[name] = self.function
 
     def _record_step(self, words: Sequence[Word]) -> None:
@@ -821,7 +822,7 @@ class _ShellReader:
             for word in words[len(kept) :]:
                 file, *_ = word.origin or (self.path,)
                 self.conditions[file, *word.position] = self.branches
-        self.values[name] = Value(words, is_array, branches)
+        self.values[name] = Value(words, is_array, branches, self.steps[-1].shells)
 
     def _fill_words(self, words: Sequence[Word]) -> list[Word]:
         """Return the words of a command with variables expanded."""
@@ -874,7 +875,8 @@ class _ShellReader:
         # a function may change it, and it was set under a condition that need not hold here
         is_certain = is_array or self.homes[name] == self.function
         is_covered = self.branches[: len(value.branches)] == value.branches
-        return value if is_certain and is_covered else None
+        is_set = value.shells <= self.steps[-1].shells
+        return value if is_certain and is_covered and is_set else None
 
     def _add_conversion(self, words: list[Word]) -> None:
         """Record a command line of ``atc``, and its flags."""

@@ -20,12 +20,13 @@ BLANK = Word(0, 0, (" ",))
 class Value(NamedTuple):
     """The value of a variable: items of an array, or the runs of a text, blanks apart.
 
-    It was set under conditions.
+    It was set under conditions, and counts in its subshells only.
     """
 
     words: list[Word]
     is_array: bool
     branches: Branches
+    shells: set[int]
 
 
 def list_runs(word: Word, written: str = "", at: int = 0) -> list[Word]:

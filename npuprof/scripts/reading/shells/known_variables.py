@@ -16,8 +16,10 @@ VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\
 _READ = re.compile(r"\$(?<!\\\$)(?:\{[#!]?)?(?P<name>[A-Z][A-Z0-9_]+)\b")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 #: Commands that set the variables named by their arguments.
-SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
+_SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset", "printf"))
 DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local"))
+#: A variable that arithmetic changes.
+_CHANGED = re.compile(r"\b\w++(?=\s*(?:\+\+|--|[-+*/%]?=(?!=)))|(?<=\+\+)\w+")
 _OPENING = frozenset(("if", "case", "for", "while", "until", "select"))
 #: Keywords before a command.
 _LEADING = ("then", "do", "else", "{", "}")
@@ -47,6 +49,14 @@ def list_assignments(words: Iterable[Word]) -> Iterator[tuple[str, Word]]:
         yield match["name"], word
 
 
+def list_changed(command: Command) -> list[str]:
+    """Return the names of variables that a builtin or arithmetic changes, with other words."""
+    first = next((word.keyword for word in command if word.keyword not in _LEADING), "")
+    if first == "let" or len(command.shells) > 1:  # two parentheses begin an expression
+        return _CHANGED.findall(" ".join(word.text for word in command))
+    return [word.text.partition("=")[0] for word in command if first in _SETTERS]
+
+
 def find_constants(commands: Sequence[Command]) -> dict[str, str]:
     """Return the variables with one value.
 
@@ -57,9 +67,8 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
     for command in commands:
         first = command[0].keyword
         depth += (first in _OPENING) - (first in _CLOSING)
-        if first in SETTERS:
-            for argument in command[1:]:
-                values.setdefault(argument.text.partition("=")[0], []).append(None)
+        for name in list_changed(command):
+            values.setdefault(name, []).append(None)
         words: Iterable[Word] = command
         if first in _LEADING:
             words = dropwhile(lambda word: word.keyword in _LEADING, command)
