@@ -37,8 +37,7 @@ class Note(Record):
     @property
     def remark(self) -> str:
         """The line that stays, and why."""
-        key = self.setting.key or "a computed key"
-        return f"{self.setting.file_line}: {key} stays as it is: {self.why}"
+        return f"{self.setting.file_line}: {self.setting.shown_key} stays as it is: {self.why}"
 
 
 class Source(Record):

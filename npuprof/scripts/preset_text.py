@@ -91,7 +91,7 @@ def describe_notes(
     locations_of: dict[tuple[str, str], dict[str, None]] = {}  # by text and hint
     for note in notes:
         setting = note.setting
-        text = setting.key or "a computed key"
+        text = setting.shown_key
         if not setting.reason and setting.value is not None:
             text += f" = {format_short_value(setting.value)}"
         location = f"{cite(setting.file)}:{setting.line}"

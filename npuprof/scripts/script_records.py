@@ -185,6 +185,11 @@ class ScriptSetting(Record):
         return f"{self.location.file}:{self.location.line}"
 
     @property
+    def shown_key(self) -> str:
+        """Its key, or the flag whose value should be a table."""
+        return self.key or (self.name if self.name.startswith("--") else "a computed key")
+
+    @property
     def cited_line(self) -> str:
         """Its line, with the file if it is not the script's."""
         return f"line {self.line} of {self.file}" if self.location.call else f"line {self.line}"
