@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 from npuprof.checks import require_exportable
@@ -251,11 +252,16 @@ def _find_rejected(
 
 
 def _place_in_script(finding: Finding, draft: Draft) -> Finding:
-    """Return a finding about a preset, moved to the line of the script that sets the value."""
+    """Return a finding about a preset, moved to the lines of the script that set the values."""
     setting = draft.origins.get(finding.key) or next(iter(draft.origins.values()))
-    return finding._replace(
-        origin=None, profiles=(), where=Place(setting.file, setting.line, setting.column)
+    # the other lines are of presets that are not written
+    why = re.sub(
+        r"(\S+) is set in .+?\d\.(?!\S)",
+        lambda found: f"{found[1]} is set in {draft.origins.get(found[1], setting).file_line}.",
+        finding.why,
     )
+    where = Place(setting.file, setting.line, setting.column)
+    return finding._replace(origin=None, profiles=(), where=where, why=why)
 
 
 def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:

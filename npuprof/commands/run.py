@@ -215,7 +215,7 @@ def _explain_start(program: str, error: OSError) -> Answer:
     hint = (
         "check its name and PATH"
         if missing
-        else f"chmod +x {program}, or start it with its interpreter: -- bash {program}"
+        else f"chmod +x {program}, or write its interpreter before it"
     )
     if os.path.isdir(program):
         what, hint = f"cannot run {program}: it is a folder", "name a program"

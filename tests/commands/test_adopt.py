@@ -180,6 +180,14 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     ] == [(code, "src/bert/bad.py", 8)]
 
 
+def test_a_rejected_preset_is_described_by_the_lines_of_its_script(project: Path, run: Run) -> None:
+    flags = "--hidden-size 4096 \\\n --num-attention-heads 30 \\\n --num-layers 2\n"
+    write(project, {"own/a.sh": f"export HCCL_BUFFSIZE=200\ntorchrun t.py {flags}"})
+    err = run("adopt", "own").err
+    assert "own/a.sh:2 keeps its lines: hidden-size is not a multiple" in err
+    assert "megatron.num-attention-heads is set in own/a.sh:3." in err
+
+
 def test_a_file_that_is_not_there_is_an_error(project: Path, run: Run) -> None:
     done = run("adopt", "nothere")
     assert done.code == 2

@@ -76,3 +76,16 @@ def test_the_first_presets_of_a_project_find_their_base(project: Path, run: Run)
     assert run("import", "serve.sh", "-o", "profiles/team").code == 0
     assert 'extends = ["team/base"]' in (project / "profiles/team/serve.toml").read_text()
     assert run("check", "team/serve", "team/serve-2").code == 0
+
+
+def test_a_table_that_is_no_json_is_a_note_with_its_flag(project: Path, run: Run) -> None:
+    write(project, {"serve.sh": "vllm serve a/b --hf-overrides '{\"a\": True}'\n"})
+    assert "# serve.sh:1: --hf-overrides: is not a JSON object: " in run("import", "serve.sh").out
+
+
+def test_no_block_replaces_settings_of_a_python_environment(project: Path, run: Run) -> None:
+    write(project, {"a.py": 'import os\nos.environ["HCCL_BUFFSIZE"] = "200"\nimport torch_npu\n'})
+    assert run("import", "a.py", "-o", "profiles/a.toml").code == 0
+    done = run("inject", "a.py", "a", "--replace")
+    assert done.code == 2
+    assert "It sets nothing in every run that a block could set." in done.err

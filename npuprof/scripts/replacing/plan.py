@@ -220,7 +220,7 @@ def _build_mismatch(
     if not candidates:
         what = f"{path} has no hand-written lines that {spec} could replace"
         why = (
-            "None of its settings applies in every run."
+            "It sets nothing in every run that a block could set."
             if imported.settings
             else "It sets no option."
         )
