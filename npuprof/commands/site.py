@@ -59,7 +59,13 @@ class Site(StoreVerb):
         Exit 2 after an internal error in a preset or script. Raises NpuprofError.
         """
         from npuprof.compare.spans import require_address
-        from npuprof.site.building import SiteRequest, build_site
+
+        try:
+            from npuprof.site.building import SiteRequest, build_site
+        except ModuleNotFoundError as error:
+            why = "It belongs to an extra of npuprof."
+            hint = "pip install 'npuprof[site]', in a clone pip install '.[site]'"
+            raise build_error("NP981", f"{error.name} is not installed", why, hint) from None
 
         require_address("--source-url", self.source_url)
         release = str(

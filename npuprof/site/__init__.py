@@ -5,8 +5,3 @@
 ``pages`` fills the templates, ``data`` is loaded by pages on demand, ``building`` combines
 everything, ``folder`` writes the changes.
 """
-
-from __future__ import annotations
-
-#: How to install the libraries for the pages.
-HOW_TO_INSTALL = "pip install 'npuprof[site]', in a clone pip install '.[site]'"

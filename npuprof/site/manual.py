@@ -10,9 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from npuprof import docs
-from npuprof.model import Record, build_error
+from npuprof.model import Record
 from npuprof.report.html import escape_html
-from npuprof.site import HOW_TO_INSTALL
 from npuprof.system import join_normal
 
 #: The folder of topic pages in a site.
@@ -30,20 +29,12 @@ class TopicPage(Record):
 
 @cache
 def load_topic_pages() -> tuple[TopicPage, ...]:
-    """Return the documentation pages, equal in every site.
-
-    Raises NpuprofError as ``build_topic_pages``.
-    """
+    """Return the documentation pages, equal in every site."""
     return tuple(build_topic_pages(docs.load_topics()))
 
 
 def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:
-    """Yield the page of each topic. Raises NpuprofError if a required library is not installed."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        why = "The documentation is part of a site, and written in Markdown."
-        raise build_error("NP981", "markdown-it-py is not installed", why, HOW_TO_INSTALL) from None
+    """Yield the page of each topic."""
     paths = {topic.path: f"{FOLDER}/{topic.name}.html" for topic in topics}
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     for topic in topics:

@@ -8,7 +8,7 @@ from functools import cache, partial
 from itertools import compress
 from typing import Any
 
-from jinja2 import Environment
+import jinja2
 
 from npuprof.catalog import releases
 from npuprof.docs import GROUP_TITLES
@@ -20,10 +20,8 @@ from npuprof.model import (
     Finding,
     Origin,
     __version__,
-    build_error,
 )
 from npuprof.report.html import frame_html_table
-from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.catalogue import (
     CatalogueRow,
     list_catalogue_rows,
@@ -87,16 +85,8 @@ def _format_menu(here: str, up: str) -> Any:
 
 
 @cache
-def _open_templates() -> Environment:
-    """Return the templates, each parsed once.
-
-    Raises NpuprofError if a required library is not installed.
-    """
-    try:
-        import jinja2
-    except ImportError:
-        why = "The pages of a site are filled in by it."
-        raise build_error("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL) from None
+def _open_templates() -> jinja2.Environment:
+    """Return the templates, each parsed once."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("npuprof.site", "templates"),
         autoescape=True,
