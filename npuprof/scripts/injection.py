@@ -226,7 +226,8 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
         return
     takes_variables = bool(shell or kind is KINDS["env"])
     if (target == "env") != takes_variables or target == "args":
-        language = "assignments of a shell" if target in ("args", "env") else "Python"
+        languages = {"args": "an array of bash or zsh", "env": "assignments of a shell"}
+        language = languages.get(target, "Python")
         what = f"a block of {target} is {language}, and {file} is {kind.shown}"
         raise _build_place_error(file, what, "", "omit --to, or name another file")
 

@@ -527,7 +527,12 @@ def test_a_script_without_such_arrays_gets_no_block(
     name: str, text: str, run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
-    expect(run("inject", tmp_path / name, "leaf", "--to", "args"), 2, "NP818", "a block of args")
+    expect(
+        run("inject", tmp_path / name, "leaf", "--to", "args"),
+        2,
+        "NP818",
+        "a block of args is an array of bash or zsh",
+    )
     assert (tmp_path / name).read_text() == text
 
 
