@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npuprof.scripts.script_coverage import CoverageCount
-from support.importing import findings, imported
+from support.importing import findings, imported, settings
 
 PROGRAM = "torchrun train.py\n"
 #: Scripts, and how many of their variables no program gets.
@@ -82,6 +82,7 @@ SCRIPTS = {
         "export HCCL_SOCKET_IFNAME=a\nexport HCCL_SOCKET_IFNAME=${HCCL_SOCKET_IFNAME},b\n",
         0,
     ),
+    "appended to": ("export HCCL_SOCKET_IFNAME=a\nHCCL_SOCKET_IFNAME+=,b\n", 0),
     "overwritten in a subshell": ("export HCCL_BUFFSIZE=1\n(export HCCL_BUFFSIZE=2)\n", 1),
     "in a loop of programs": (
         "for x in 1 2; do\n  torchrun a.py\n  export HCCL_BUFFSIZE=1\ndone\nexit\n",
@@ -132,6 +133,18 @@ def test_a_variable_is_lost_exactly_if_real_bash_passes_it_to_no_program(
     coverage = CoverageCount()
     coverage.add_file(script)
     assert coverage.coverage.lost == count
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("export HCCL_SOCKET_IFNAME=a\nHCCL_SOCKET_IFNAME+=,b\n", "a,b"),
+        ("HCCL_SOCKET_IFNAME=a\nexport HCCL_SOCKET_IFNAME+=,b\n", "a,b"),
+        ("export HCCL_SOCKET_IFNAME+=,b\n", "<depends on ${HCCL_SOCKET_IFNAME}>"),
+    ],
+)
+def test_a_text_is_appended_to_the_value_before_it(text: str, value: str) -> None:
+    assert settings(f"{text}{PROGRAM}", "run.sh")["env.HCCL_SOCKET_IFNAME"] == value
 
 
 #: Exports that end before what was meant as a part of the value.

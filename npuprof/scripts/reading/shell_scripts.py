@@ -762,6 +762,8 @@ class _ShellReader:
         is_own = not exported and name not in self.names_in_exports
         if is_own and environ.find_variable_key(name) is None:
             return  # of the script alone
+        if word.text.startswith(f"{name}+="):
+            value = value.with_parts((f"${{{name}}}",), *value.parts)
         last = self.last.pop(name, None)
         # X=$X:more appends to the text that the variable certainly has
         own = {name: last} if last is not None and self._is_certain() else {}

@@ -38,7 +38,7 @@ _LAUNCH = re.compile(
 _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 #: What follows an unquoted semicolon of a value: ``level1:ring``.
 _REST = re.compile(r"(?:\w+=level\d|[\w-]+):[\w.-]+")
-_READ = re.compile(r"\$\{?(\w+)")
+_READ = re.compile(r"(?<=\$)\w+|(?<=\$\{)\w+|\b\w++(?=\+=)")  # += appends
 _USED = re.compile(r"\b\w++(?!=)")
 _SET = re.compile(r"\b(?:(\w+)\+?=|for (\w+))")
 _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
