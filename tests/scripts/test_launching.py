@@ -10,6 +10,7 @@ import pytest
 
 from npuprof.catalog import execution
 from npuprof.catalog.execution import list_ascend_names
+from support.importing import settings
 from support.running import Run
 
 WRONG = 'env.TASK_QUEUE_ENABLE = "on" is none of'
@@ -560,3 +561,9 @@ def test_an_option_that_is_exported_as_a_variable_is_found_with_where_it_goes(
     misplaced = [finding for finding in findings if finding["code"] == "NP206"]
     assert [finding["hint"] for finding in misplaced] == ([hint] if hint else [])
     assert {finding["severity"] for finding in misplaced} <= {"warning"}
+
+
+def test_a_text_that_python_appends_to_makes_a_variable_unknown() -> None:
+    name = 'os.environ["HCCL_SOCKET_IFNAME"]'
+    found = settings(f'import os\n{name} = "a"\n{name} += ",b"\nimport torch_npu\n')
+    assert "depends on the environment" in found["env.HCCL_SOCKET_IFNAME"]

@@ -181,10 +181,12 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 
 def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None:
-    """Read ``os.environ |= {...}``."""
+    """Read ``os.environ |= {...}`` and ``os.environ[NAME] += TEXT``, which is unknown."""
     match statement:
         case ast.AugAssign(target, ast.BitOr(), value) if _is_environ(target, scope):
             report_table(visitor, value, scope)
+        case ast.AugAssign(target):
+            _read_assignment(visitor, target, target, scope)
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:

@@ -69,10 +69,8 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         depth += (first in _OPENING) - (first in _CLOSING)
         for name in list_changed(command):
             values.setdefault(name, []).append(None)
-        words: Iterable[Word] = command
-        if first in _LEADING:
-            words = dropwhile(lambda word: word.keyword in _LEADING, command)
-        elif first in DECLARING:
+        words: Iterable[Word] = dropwhile(lambda word: word.keyword in _LEADING, command)
+        if first in DECLARING:
             words = [word for word in command if ASSIGNMENT.match(word.text)]
         for name, word in list_assignments(words):
             is_appended = not word.text.startswith(f"{name}=")
