@@ -30,6 +30,17 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
+def test_scan_reads_no_schema_of_a_new_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    assert run("init", "--sample", "vllm").code == 0
+    assert Path("profiles/.schema.json").exists()
+    Path("run.sh").write_text("export HCCL_BUFFSIZE=200\n")
+    assert "not judged" not in run("scan", ".").err
+
+
 @pytest.mark.parametrize("ci", ["github", "gitlab", "none"])
 def test_a_new_store_is_clean_and_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, ci: str

@@ -217,7 +217,8 @@ def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = 
     if kind is None:
         # such scripts name their program in the first line
         return not os.path.splitext(path)[1]
-    if with_blocks or not kind.read or (kind.docs and not with_docs):
+    is_documentation = kind.docs and not with_docs
+    if with_blocks or not kind.read or is_documentation or path.endswith(".schema.json"):
         return kind.holds_blocks
     try:
         return not kind.data or os.path.getsize(path) <= LARGEST_SCRIPT
