@@ -189,6 +189,8 @@ def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     for key, value in compress(view.settings.items(), is_new):
         if about is not select_all and not about(list_value_reads(key)):
             continue
+        if key in clean and setting_values.is_plain_folder(key, value):
+            continue
         kind = type(value)
         cache_key = (key, kind, value if kind in _PLAIN else id(value))
         known = memory.get(cache_key)

@@ -116,13 +116,13 @@ def _find_once(
 ) -> Result:
     """Return the result for the values of some settings, cached by these values."""
     compared_values = [view.settings[key] for key in compared]
-    cache_key = (*cache_key, *map(type, compared_values), *compared_values)
+    mark: Any = (*cache_key, *map(type, compared_values), *compared_values)
     try:
-        known = view.memory.get(cache_key)
+        known = view.memory.get(mark)
     except TypeError:  # a rule that reads lists or tables
-        return find()
+        known = view.memory.get(mark := repr(mark))
     if known is None:
-        known = view.memory[cache_key] = find()
+        known = view.memory[mark] = find()
     return known
 
 

@@ -348,6 +348,12 @@ def _find_option_path_faults(option: Option, value: str) -> list[Fault]:
     return find_path_faults(option.name, value, option.path_characters)
 
 
+def is_plain_folder(key: str, value: Any) -> bool:
+    """Return whether an option has the plain path of a folder: all or none of these have faults."""
+    is_path = getattr(catalog.find_option(key), "kind", "") == "path-dir" and isinstance(value, str)
+    return is_path and 0 < 2 * len(value) < LONGEST_WORD and _PLAIN_PATH.issuperset(value)
+
+
 def _find_unit_fault(option: Option, value: str) -> Fault | None:
     """Return the fault of a number with a unit, such as ``"2 GB"``, where bytes are expected."""
     from npuprof.checks import meaning

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import random
 import tomllib
 from pathlib import Path
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog, checks
 from npuprof.catalog import code_pages, products, releases
-from npuprof.checks import judging, rules
+from npuprof.checks import judging, rules, setting_values
+from npuprof.checks.view import Scope
 from npuprof.document import keys
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve import contexts
@@ -165,6 +167,75 @@ def test_a_value_that_many_inherit_is_judged_once(
             "NP201"
         ]
     assert judged == ["stranger"]
+
+
+@pytest.mark.parametrize("scenario", [None, "training", "online-inference", "offline-inference"])
+@pytest.mark.parametrize("surface", ["", "atc"])
+def test_all_plain_folders_of_an_option_have_the_same_faults(
+    scenario: str | None, surface: str
+) -> None:
+    folders = [
+        each.name for each in catalog.list_records(catalog.Option) if each.kind == "path-dir"
+    ]
+    assert len(folders) > 3
+    for release, family in [(None, None), *itertools.product(("5.0.4", "9.0.0"), ("atlas-a2",))]:
+        there = Scope(scenario, (release,) if release else (), (family,) if family else (), surface)
+        for key in folders:
+            faults = [
+                judging._judge_value(there, key, value, False)
+                for value in ("a", "./dump/7", "/var/x_y-z.d", "_" * 60_000)
+                if setting_values.is_plain_folder(key, value)
+            ]
+            assert len(faults) == 4
+            assert faults == faults[:1] * 4, key
+
+
+@pytest.mark.parametrize("value", ["", "a b", "~/a", "$HOME", "_" * 70_000, 1, ["a"]])
+def test_a_folder_that_may_have_a_fault_of_its_own_is_not_plain(value: Any) -> None:
+    assert setting_values.is_plain_folder("dump_path", "a")
+    assert not setting_values.is_plain_folder("dump_path", value)
+    assert not setting_values.is_plain_folder("modify_mixlist", "a")
+
+
+def test_presets_with_folders_of_their_own_judge_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {f"p{n}": f"[options]\ndump_path = './dump/{n}'\n" for n in range(5)}
+    texts["p9"] = "[options]\ndump_path = '$HOME/dump'\n"
+    workspace = spec.Workspace(str(build_store(tmp_path, texts)))
+    judged = []
+    real = judging._judge_value
+    monkeypatch.setattr(
+        judging,
+        "_judge_value",
+        lambda there, key, value, *rest: (judged.append(value), real(there, key, value, *rest))[1],
+    )
+    found = {name: checks.check_config(workspace.resolve_spec(name), False) for name in texts}
+    assert judged == ["./dump/0", "$HOME/dump"]
+    assert [finding.code for finding in found.pop("p9")] == ["NP211"]
+    assert not any(found.values())
+
+
+def test_a_rule_that_reads_tables_is_asked_once_for_equal_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = (
+        "profile.scenario = 'training'\n[env.PYTORCH_NPU_ALLOC_CONF]\n"
+        "expandable_segments = true\nmax_split_size_mb = {}\n"
+    )
+    texts = {f"p{n}": table.format(64 if n < 4 else 128) for n in range(8)}
+    workspace = spec.Workspace(str(build_store(tmp_path, texts)))
+    requested = []
+    real = rules._find_spans
+    monkeypatch.setattr(
+        rules, "_find_spans", lambda rule, view: (requested.append(rule.code), real(rule, view))[1]
+    )
+    found = [
+        [finding.code for finding in checks.check_config(workspace.resolve_spec(name))]
+        for name in texts
+    ]
+    assert found == found[:1] * 8
+    assert requested.count(found[0][0]) == 2, found
 
 
 def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(
