@@ -90,9 +90,10 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     if not is_handed:
         # checked before opening, too: opening alone would wake the writer of a pipe
         _require_plain_file(os.stat(path).st_mode)
-    opener = None if is_handed else _open_without_waiting
-    with open(path, "rb", buffering=0, opener=opener) as file:
-        status = os.fstat(file.fileno())
+    # a file that may have become a pipe is opened without blocking
+    file = os.open(path, os.O_RDONLY | (not is_handed and os.O_NONBLOCK))
+    try:
+        status = os.fstat(file)
         size = status.st_size
         if not is_handed:
             # the name may lead to another file since it was checked above
@@ -102,12 +103,17 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
         # a peek leaves the bytes for the read that follows
         ahead = _AHEAD.pop(path, b"") if whole else b""
         # one byte more than the size: the kernel reports 0 for /proc, and a log may grow meanwhile
-        pieces = [ahead + _read_piece(file, min(size, most) + 1)]
+        pieces = [ahead + os.read(file, min(size, most) + 1)]
         total = len(pieces[0])
         ended = size and total == size and stat.S_ISREG(status.st_mode)  # a short read
         while pieces[-1] and total <= most and not ended:
-            pieces.append(_read_piece(file, 65536))
+            pieces.append(os.read(file, 65536))
             total += len(pieces[-1])
+    except IsADirectoryError as error:
+        error.filename = path
+        raise
+    finally:
+        os.close(file)
     if total > most:
         if whole:
             raise _build_too_long_error(most)
@@ -145,11 +151,6 @@ def _read_piece(file: IO[bytes], size: int) -> bytes:
     if piece is None:  # a non-blocking read without data: not the end
         raise OSError(0, "nothing can be read from it yet")
     return piece
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file that may have become a pipe, without blocking."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_standard_input() -> bytes:

@@ -6,6 +6,7 @@ Origins are compared with the text.
 from __future__ import annotations
 
 import hashlib
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,6 @@ def test_parents_without_order_say_what_was_asked_for(tmp_path: Path) -> None:
 def test_every_file_of_a_chain_is_opened_once_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import builtins
-
     build_store(
         tmp_path / "profiles",
         {
@@ -150,13 +149,13 @@ def test_every_file_of_a_chain_is_opened_once_and_no_other(
         },
     )
     opened: list[str] = []
-    real = builtins.open
+    real = os.open
 
-    def watching(file: Any, *rest: Any, **named: Any) -> Any:
+    def watching(file: Any, *rest: Any, **named: Any) -> int:
         opened.append(str(file))
         return real(file, *rest, **named)
 
-    monkeypatch.setattr(builtins, "open", watching)
+    monkeypatch.setattr(os, "open", watching)
     npuprof.open_store().resolve("a")
     assert sorted(name for name in opened if name.endswith(".toml")) == [
         str(tmp_path / f"profiles/{name}.toml") for name in "abcd"
