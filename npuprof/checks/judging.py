@@ -189,12 +189,12 @@ def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     for key, value in compress(view.settings.items(), is_new):
         if about is not select_all and not about(list_value_reads(key)):
             continue
-        if key in clean and setting_values.is_plain_folder(key, value):
-            continue
         kind = type(value)
         cache_key = (key, kind, value if kind in _PLAIN else id(value))
         known = memory.get(cache_key)
         if known is None:
+            if kind is str and key in clean and setting_values.is_plain_folder(key, value):
+                continue
             faults = _judge_value(view.scope, key, value, view.config.resolver.in_python)
             known = memory[cache_key] = (faults, value)  # keeping the value alive keeps its id
         faults = known[0]

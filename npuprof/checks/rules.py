@@ -112,17 +112,17 @@ def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[BrokenRule]:
 
 
 def _find_once(
-    view: View, cache_key: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]
+    view: View, cache_key: Any, compared: Iterable[str], find: Callable[[], Result]
 ) -> Result:
     """Return the result for the values of some settings, cached by these values."""
     compared_values = [view.settings[key] for key in compared]
-    mark: Any = (*cache_key, *map(type, compared_values), *compared_values)
+    cache_key = (*cache_key, *map(type, compared_values), *compared_values)
     try:
-        known = view.memory.get(mark)
+        known = view.memory.get(cache_key)
     except TypeError:  # a rule that reads lists or tables
-        known = view.memory.get(mark := repr(mark))
+        known = view.memory.get(cache_key := repr(cache_key))
     if known is None:
-        known = view.memory[mark] = find()
+        known = view.memory[cache_key] = find()
     return known
 
 

@@ -348,10 +348,10 @@ def _find_option_path_faults(option: Option, value: str) -> list[Fault]:
     return find_path_faults(option.name, value, option.path_characters)
 
 
-def is_plain_folder(key: str, value: Any) -> bool:
+def is_plain_folder(key: str, text: str) -> bool:
     """Return whether an option has the plain path of a folder: all or none of these have faults."""
-    is_path = getattr(catalog.find_option(key), "kind", "") == "path-dir" and isinstance(value, str)
-    return is_path and 0 < 2 * len(value) < LONGEST_WORD and _PLAIN_PATH.issuperset(value)
+    is_path = getattr(catalog.find_option(key), "kind", "") == "path-dir"
+    return is_path and 0 < len(text) < 4096 and _PLAIN_PATH.issuperset(text)
 
 
 def _find_unit_fault(option: Option, value: str) -> Fault | None:

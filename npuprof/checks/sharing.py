@@ -496,9 +496,7 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
     if not profile.document.text:
         return
     lineage = view.config.lineage
-    before = view.resolver.fold_lineage(lineage[:-1], view.scenario)
-    # Only the steps that unset change it, so most presets need no copy.
-    current = dict(before) if any(step.op == "unset" for step in profile.steps) else before
+    current = before = view.resolver.fold_lineage(lineage[:-1], view.scenario)
     cuts: dict[str, values.Cut] = {}
     for step in profile.steps:
         if step.op == "set" and step.key in current:
@@ -506,6 +504,8 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             if repeated and step.key not in _collect_overridden_keys(lineage):
                 yield from _build_repetitions(view, profile, step, repeated)
         if step.op == "unset":
+            if current is before:  # most presets need no copy
+                current = dict(before)
             take_over_spellings(current, step.key, None)
             if not apply_unset_step(current, step, cuts):
                 yield _build_idle_unset(view, profile, step, before)

@@ -168,12 +168,9 @@ class StoreReport(Record):
     @cached_property
     def coverage(self) -> Coverage:
         """The number of known settings of all resolved presets, and the unknown ones."""
-        numbers = Counter[str]()
-        declared: set[str] = set()
-        for preset in self.presets:
-            if preset.config is not None:
-                numbers.update(preset.config.settings.keys())
-                declared |= preset.config.declared.keys()
+        configs = [preset.config for preset in self.presets if preset.config is not None]
+        numbers = Counter(chain.from_iterable(config.settings for config in configs))
+        declared = {*chain.from_iterable(config.declared for config in configs)}
         unknown = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")

@@ -337,11 +337,18 @@ class View:
                 where = f"The products are named in {named.file}:{named.line}."
                 why = f"{why} {where}".lstrip()
         severity = limit_severity(fault.code, fault.severity, key, self.scope.newer)
-        return fault._replace(why=why, severity=severity).place(
-            origin=origin or self.config.origin(key, fault.tail),
-            key=keys.format_key_path(key, fault.tail),
-            profiles=(self.config.name,),
-            fix=fault.fix,
+        return Finding(
+            fault.code,
+            fault.message,
+            why,
+            fault.hint,
+            origin or self.config.origin(key, fault.tail),
+            keys.format_key_path(key, fault.tail),
+            (self.config.name,),
+            None,
+            severity,
+            fault.fix,
+            fault.certainty,
         )
 
     def locate(self, key: str, tail: Path = ()) -> tuple[str, int]:

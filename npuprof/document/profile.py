@@ -543,12 +543,11 @@ class _Reader:
 
     def _build_value_step(self, op: str, section: str, name: str, value: Any, path: Path) -> Step:
         """Return the step of a key; a quoted one with dots is a key of the table that it names."""
-        tail = []
         is_split = section in FRAMEWORK_SECTIONS and self.form == FORM
         if is_split and all(parts := name.split(".")):
             name, *tail = parts
-        for part in reversed(tail):
-            value = {part: value}
+            for part in reversed(tail):
+                value = {part: value}
         return Step(op, keys.format_full_key(section, name), value, path)
 
     def overrides(self) -> tuple[Override, ...]:

@@ -143,8 +143,8 @@ class Resolver:
         claims = config.claims
         if with_claims:
             claims = {
-                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
-                if (origin := claim.origin).profile in documents and not origin.revision
+                name: claim._replace(document=documents[claim.document.name])
+                if claim.document.name in documents and not claim.document.revision
                 else claim
                 for name, claim in claims.items()
             }
@@ -203,10 +203,11 @@ class Resolver:
 
         Presets that inherit both share them.
         """
-        candidates = [
-            profile for profile in members if profile.touched is None or key in profile.touched
+        touching = [
+            profile
+            for profile in members
+            if (profile.touched is None or key in profile.touched) and profile.touches(key)
         ]
-        touching = [profile for profile in candidates if profile.touches(key)]
         if spell_key(key):
             touching = [profile for profile in members if _does_touch(profile, key)]
         # steps of the preset itself are shared with no other one
@@ -279,11 +280,11 @@ class Resolver:
         The result is shared: copy it before changing it.
         """
         marks = (scenario, *[profile.key for profile in lineage])
-        done = len(marks)
+        done, known = len(marks), None
         # from the longest known part: presets of a store share most of their ancestors
-        while done > 1 and marks[:done] not in self._folds:
+        while done > 1 and (known := self._folds.get(marks[:done])) is None:
             done -= 1
-        settings = self._folds[marks[:done]] if done > 1 else {}
+        settings = known or {}
         for place in range(done, len(marks)):
             profile = lineage[place - 1]
             settings = dict(settings)

@@ -7,14 +7,17 @@ Mix-ins and overlays narrow the claims of a preset and never replace them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, Origin, Record
+from npuprof.model import TYPE_CHECKING, Finding, Origin, Path, Record
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from npuprof.model import SourceText
 
     #: The claims of a preset by inherited key, for the keys that are set.
     Claims = dict[str, "Claim"]
@@ -27,8 +30,14 @@ class Claim(Record):
     """
 
     value: Any
-    origin: Origin
+    document: SourceText
+    path: Path
     conflict: Finding | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the value."""
+        return Origin(self.document, self.path)
 
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
@@ -38,10 +47,10 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
         if name in _PLAIN:
             # the range of CANN may be written in two tables
             path = profile.locate_range(name) if name == releases.CANN else ("profile", name)
-            own[name] = Claim(value, profile.origin(*path))
+            own[name] = Claim(value, profile.document, path)
         elif name in ("versions", "axes"):
             for axis, item in value.items():
-                own[f"{name}.{axis}"] = Claim(item, profile.origin("profile", name, axis))
+                own[f"{name}.{axis}"] = Claim(item, profile.document, ("profile", name, axis))
     combined = dict(own)
     for claims in parents:
         # own claims replace those of the parents, so that a new preset can widen them
@@ -57,7 +66,7 @@ def order_claims(*claims: Iterable[str]) -> list[str]:
 
     The order is that of ``[profile]``, then declared axes and frameworks by name.
     """
-    names = set[str]().union(*claims)
+    names = set(chain(*claims))
     return [name for name in _PLAIN if name in names] + sorted(names.difference(_PLAIN))
 
 
@@ -84,8 +93,10 @@ def narrow_value(name: str, known: Any, second: Any) -> Any:
     """Return the intersection of two values of a claim, empty if there is none."""
     if name.startswith(AXES):
         return [value for value in known if value in second]
-    if narrow := _NARROWINGS.get(name):
-        return narrow(known, second)
+    if name == "scenario":  # scenarios have no intersection
+        return ""
+    if name == "products":
+        return _narrow_products(known, second)
     return _narrow_releases(known, second, name.removeprefix(VERSIONS))
 
 
@@ -120,10 +131,6 @@ def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     ]
 
 
-_NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
-    "scenario": lambda known, second: "",  # scenarios have no intersection
-    "products": _narrow_products,
-}
 _EMPTY_SCOPES = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
 #: The prefix of claim keys for framework releases.
 VERSIONS = "versions."

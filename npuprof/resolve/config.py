@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
@@ -399,10 +400,11 @@ class Config(Mapping[str, "Any"]):
         return self.remember("policies", self._find_policies)
 
     def _find_policies(self) -> list[Policy]:
-        from npuprof.resolve.lineages import list_homes
-
+        homes = map(id, map(attrgetter("home"), self.lineage))
+        # one member of each store
+        members = dict(zip(homes, self.lineage)).values()  # noqa: B905 - strict= takes longer
         policies = []
-        for member in sorted(list_homes(self.lineage), key=lambda member: member is self.profile):
+        for member in sorted(members, key=lambda member: member is self.profile):
             try:
                 policy = self.resolver.lookups.find_policy(member)
             except NpuprofError:  # an invalid npuprof.toml is reported where it is read

@@ -452,7 +452,7 @@ class ContextMap:
         config, scenario = self._config, point.scenario
         claims = {**config.claims}
         if scenario and scenario != config.scenario:
-            claims["scenario"] = Claim(scenario, config.profile.origin("profile"))
+            claims["scenario"] = Claim(scenario, config.profile.document, ("profile",))
         # any value of a stretch would do: the same overrides apply to all of them
         values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
         resolver = config.resolver.for_context(

@@ -50,7 +50,6 @@ MOST_ANCESTORS = 2000
 
 _get_overrides = attrgetter("overrides")
 _get_table = attrgetter("table")
-_get_home = attrgetter("home")
 _get_yanked = attrgetter("yanked")
 
 
@@ -107,14 +106,13 @@ class Lineages:
 
     def resolve_claims(self, lineage: Lineage) -> Claims:
         """Return the claims of the last profile of a lineage."""
-        members = {member.key: member for member in lineage}
         waiting = [lineage[-1]]
         while waiting:  # follow the parents: in a composed spec, an ancestor may come last
             current = waiting[-1]
             parents = self._parents[current.key]
-            unknown = [members[key] for key in parents if key not in self._claims]
-            waiting += unknown
-            if not unknown:
+            if unknown := [key for key in parents if key not in self._claims]:
+                waiting += [member for member in lineage if member.key in unknown]
+            else:
                 waiting.pop()
                 self._claims[current.key] = combine_claims(
                     current, [self._claims[key] for key in parents]
@@ -348,8 +346,3 @@ def has_yanked(lineage: Iterable[Profile]) -> bool:
 def is_set_anywhere(lineage: Iterable[Profile], key: str) -> bool:
     """Return whether any member sets a key of ``[profile]``."""
     return any(map(contains, map(_get_table, lineage), repeat(key)))
-
-
-def list_homes(lineage: Lineage) -> list[Profile]:
-    """Return one member of each store in a lineage."""
-    return list(dict(zip(map(id, map(_get_home, lineage)), lineage, strict=True)).values())

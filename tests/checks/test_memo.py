@@ -183,15 +183,15 @@ def test_all_plain_folders_of_an_option_have_the_same_faults(
         for key in folders:
             faults = [
                 judging._judge_value(there, key, value, False)
-                for value in ("a", "./dump/7", "/var/x_y-z.d", "_" * 60_000)
+                for value in ("a", "./dump/7", "/var/x_y-z.d", "_" * 4_000)
                 if setting_values.is_plain_folder(key, value)
             ]
             assert len(faults) == 4
             assert faults == faults[:1] * 4, key
 
 
-@pytest.mark.parametrize("value", ["", "a b", "~/a", "$HOME", "_" * 70_000, 1, ["a"]])
-def test_a_folder_that_may_have_a_fault_of_its_own_is_not_plain(value: Any) -> None:
+@pytest.mark.parametrize("value", ["", "a b", "~/a", "$HOME", "_" * 5_000])
+def test_a_folder_that_may_have_a_fault_of_its_own_is_not_plain(value: str) -> None:
     assert setting_values.is_plain_folder("dump_path", "a")
     assert not setting_values.is_plain_folder("dump_path", value)
     assert not setting_values.is_plain_folder("modify_mixlist", "a")
