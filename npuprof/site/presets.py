@@ -113,6 +113,11 @@ class Details(Record):
     scopes: tuple[tuple[str, list[Change]], ...] = ()
     compared: Sequence[list[Any]] = ()
 
+    @property
+    def row_count(self) -> int:
+        """The number of rows of all settings."""
+        return sum([len(setting.rows) for setting in self.settings])
+
 
 def _list_frameworks(config: Config) -> tuple[str, ...]:
     """Return the frameworks that read a preset's settings.
@@ -184,9 +189,9 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
             target.reject_offline(resolved)
             rendered = target.write(resolved, False)
         except NpuprofError as error:
-            reason = _join_messages(error.findings)
-            if isinstance(error, renderers.NotCarriedError) and error.names:
-                reason = f"cannot carry {', '.join(error.names)}"
+            # the findings are built when they are read: the names of lost options are enough
+            lost = error.names if isinstance(error, renderers.NotCarriedError) else ()
+            reason = f"cannot carry {', '.join(lost)}" if lost else _join_messages(error.findings)
             yield RenderedText(name, "", reason)
         else:
             sidecars |= rendered.sidecars  # after all targets, as several write the same file
