@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -164,16 +165,8 @@ def build_setting_change(
     from npuprof.catalog.risks import find_unit_and_risk
 
     unit, risk = find_unit_and_risk(key, (), before, after)
-    return Change(
-        key,
-        find_change_kind(before, after),
-        before,
-        after,
-        setting=key,
-        unit=unit,
-        risk=risk,
-        origins=(was, now),
-    )
+    kind = find_change_kind(before, after)
+    return Change(key, kind, before, after, key, (), False, unit, risk, (was, now))
 
 
 def build_one_sided_changes(
@@ -275,24 +268,26 @@ def _trace_changes(
     # Several changes of one list ask the same. Sides are by number, 0 is before and 1 is after: a
     # config as a key would be hashed by its digest, which takes long.
     sides = (before, after)
-    found: dict[Any, Any] = {}
+    found: dict[Any, Origin | None] = {}
 
-    def find_once(find: Callable[..., Any], side: int, change: Change) -> Any:
-        mark = find, side, change.setting, change.tail
+    def find_last_step(side: int, change: Change) -> Origin | None:
+        mark = side, change.setting, change.tail
         if mark not in found:
-            found[mark] = find(sides[side], sides[1 - side], change.setting, change.tail)
+            found[mark] = _find_last_step(sides[side], sides[1 - side], change.setting, change.tail)
         return found[mark]
 
     def find_value_origin(side: int, change: Change, value: Any) -> Origin | None:
         if change.element:
-            leaf = find_once(_map_elements, side, change).get(repr(value))
+            mark = f"elements {change.setting} {change.tail}"
+            find = partial(_map_elements, sides[side], change.setting, change.tail)
+            leaf = sides[side].remember(mark, find).get(repr(value))
             if leaf:
-                return leaf.origin  # type: ignore[no-any-return]
+                return leaf.origin
         return sides[side].origin(change.setting, change.tail)
 
     def trace_removal(change: Change) -> Change:
         was = find_value_origin(0, change, change.before)
-        now = find_once(_find_last_step, 1, change)
+        now = find_last_step(1, change)
         if not (change.element and was and now):
             return change._replace(origins=(was, now))
         was_below = layers.get(now.profile, len(layers)) < layers.get(was.profile, 0)
@@ -305,8 +300,8 @@ def _trace_changes(
         was = None if change.kind == "added" else find_value_origin(0, change, change.before)
         now = find_value_origin(1, change, change.after)
         if change.has_lists:
-            lost_step = find_once(_find_last_step, 0, change)
-            new_step = find_once(_find_last_step, 1, change)
+            lost_step = find_last_step(0, change)
+            new_step = find_last_step(1, change)
             # a list has several authors: the step that changed it is the cause, not the last one
             was = lost_step or was
             if new_step:
@@ -365,7 +360,7 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
     return None
 
 
-def _map_elements(config: Config, _: Config, setting: str, tail: Path) -> dict[str, values.Leaf]:
+def _map_elements(config: Config, setting: str, tail: Path) -> dict[str, values.Leaf]:
     """Return the elements of a list by ``repr`` of their values; of duplicates, the first."""
     leaves = values.parse_structured_value(
         setting, values.find_value(setting, config.traced_value(setting), tail)[1]

@@ -60,15 +60,18 @@ def compare_pairs(
 ) -> Iterator[tuple[Path, Difference]]:
     """Yield the differences of each pair of values with their paths, in the order of the sides.
 
-    The two values of a pair differ; None is a missing side. The lists at the paths in ``unordered``
-    are compared without order; any other list is one value. A value that is replaced by another
-    type is one difference.
+    The two values of a pair differ, except for two tables in ``unordered``; None is a missing side.
+    The lists at these paths are compared without order; any other list is one value. A value that
+    is replaced by another type is one difference.
     """
     for path, (was, now) in pairs.items():
-        kinds = (dict, list) if path in unordered else dict
+        is_unordered = path in unordered
+        kinds = (dict, list) if is_unordered else dict
         inside = []
         if isinstance(was, kinds) and isinstance(now, kinds):
-            inside = [*_compare_values(was, now, path in unordered)]
+            inside = [*_compare_values(was, now, is_unordered)]
+            if is_unordered and not inside:
+                continue
         # Nothing differs inside two tables if only the order of their keys does.
         for difference in inside or [Difference(find_change_kind(was, now), (), was, now)]:
             yield path, difference

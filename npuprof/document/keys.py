@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Any, Path
 
@@ -172,6 +172,7 @@ def find_key_path(key: str) -> tuple[str, ...]:
     return section, *(name.split(".") if section in FRAMEWORK_SECTIONS else [name])
 
 
+@lru_cache(1024)
 def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
     """Return a key with the path below it, as users read it: ``black-list.to-add[0]``."""
     return key + "".join(

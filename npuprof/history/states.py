@@ -97,11 +97,11 @@ def compare_states(
     then: Config, now: Config, path: SettingPath, trace: bool = True
 ) -> list[Change]:
     """Return the changes between two states: all, or those at or around a path."""
-    compare = partial(_compare_requested_settings, path=path, trace=trace)
     if not path.everywhere or not has_overrides((*then.lineage, *now.lineage)):
-        return compare(then, now)
+        return _compare_requested_settings(then, now, path, trace)
     from npuprof.compare.override_scopes import compare_with_scopes
 
+    compare = partial(_compare_requested_settings, path=path, trace=trace)
     return compare_with_scopes(then, now, path.key, compare)
 
 
@@ -118,7 +118,9 @@ def _compare_requested_settings(
     new = now.settings.get(path.key)
     if old is new:
         return []
-    if None not in (old, new) and values.is_equivalent_setting(path.key, old, new):
+    is_table = isinstance(old, dict) and isinstance(new, dict) and values.is_unordered(path.key)
+    # the comparison of two such tables below finds no difference if they are equivalent
+    if not is_table and None not in (old, new) and values.is_equivalent_setting(path.key, old, new):
         return []
     # the common case of a long history: no table or list to compare
     if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
