@@ -210,6 +210,8 @@ def is_same_typed_value(one: Any, other: Any) -> bool:
     """
     if one is other:
         return True
+    if type(one) is str:  # nearly all leaves
+        return bool(one == other)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(
             map(is_same_typed_value, one.values(), map(other.get, one))
@@ -286,9 +288,10 @@ class Origin(Record):
         return f"<Origin {self}, {self.layer} of {self.profile}>"
 
     def __str__(self) -> str:
-        line = self.line
-        place = f"{self.file}:{line}" if line else self.file
-        return f"{self.revision[:7]}:{place}" if self.revision else place
+        document = self.document
+        line = document.locate_line(self.path)
+        place = f"{document.source}:{line}" if line else document.source
+        return f"{document.revision[:7]}:{place}" if document.revision else place
 
 
 class Place(Record):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from npuprof import catalog
@@ -107,7 +107,7 @@ class Log(PrintingVerb, ContextVerb):
         # with a limit, the walk may end before the border of the clone
         shallow = repository.is_shallow() if first and self.number is None else False
         forms = {
-            "text": lambda: map(partial(_format_step, name, self.coloured), steps),
+            "text": lambda: _format_steps(name, self.coloured, steps),
             "json": lambda: {
                 "schema": "npuprof.log/1",
                 "preset": name,
@@ -161,18 +161,20 @@ def _build_missing_finding(home: Folder, repository: Repository, name: str, tip:
     return Finding("NP023", f"no commit has a preset {name!r}", "", hint)
 
 
-def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
+def _format_steps(name: str, coloured: bool, steps: Iterable[HistoryStep]) -> Iterator[str]:
     from npuprof.compare.text_changes import format_change_lines
 
-    commit = step.commit
-    what = escape_controls(f"{commit.date[:10]} {commit.author}  {commit.subject}")
-    lines = [f"{paint_text(commit.id[:7], '33', coloured)} {what}"]
-    if step.kind in _SAID:
-        lines.append(f"  {_SAID[step.kind]}" + (f" as {step.name}" if step.name != name else ""))
-    for change in step.changes:
-        lines += format_change_lines(change, "  ", coloured)
-    lines += [f"  ! {escape_controls(str(finding))}" for finding in step.findings]
-    return join_lines(lines)
+    for step in steps:
+        commit = step.commit
+        what = escape_controls(f"{commit.date[:10]} {commit.author}  {commit.subject}")
+        lines = [f"{paint_text(commit.id[:7], '33', coloured)} {what}"]
+        if step.kind in _SAID:
+            renamed = f" as {step.name}" if step.name != name else ""
+            lines.append(f"  {_SAID[step.kind]}{renamed}")
+        for change in step.changes:
+            lines += format_change_lines(change, "  ", coloured)
+        lines += [f"  ! {escape_controls(str(finding))}" for finding in step.findings]
+        yield join_lines(lines)
 
 
 def _build_step_fields(step: HistoryStep) -> Fields:

@@ -111,10 +111,10 @@ def format_moved_origin(was: str, now: str) -> str:
 
 def format_change_cause(change: Change) -> str:
     """Return the cause of a change, with the other side's line if it differs."""
-    before, after = (str(origin or "") for origin in change.origins)
+    was, now = change.origins
+    before, after = str(was or ""), str(now or "")
     if change.extends:
         return f"via {change.extends}: {format_moved_origin(before, after)}"
-    now = change.origins[1]
     if now is None:
         return f"was set by {before}" if before else ""
     verb = "unset by" if change.kind == "removed" and now.layer == "unset" else "via"

@@ -32,17 +32,15 @@ def find_edits(old: str, new: str, data: TomlTable) -> Edits | None:
     values may differ, or if the old text may be invalid. Raises NpuprofError for a list or table of
     several lines.
     """
-    # a line inside a multi-line string may look like an assignment
-    if '"""' in old or '"""' in new or "'''" in old or "'''" in new:
+    olds, news = _split_lines(old), _split_lines(new)
+    if not olds or not news:
         return None
-    olds, news = old.split("\n"), new.split("\n")
     start = count_common(olds, news)
     end = count_common(olds[start:][::-1], news[start:][::-1])
     headers = (line.strip() for line in reversed(news[:start]) if line.lstrip().startswith("["))
     header = next(headers, "")
-    (before, others), (after, same) = (
-        _read_lines(lines[start : len(lines) - end], header) for lines in (olds, news)
-    )
+    before, others = _read_lines(olds[start : len(olds) - end], header)
+    after, same = _read_lines(news[start : len(news) - end], header)
     if others != same:
         return None
     edits = {}
@@ -56,6 +54,15 @@ def find_edits(old: str, new: str, data: TomlTable) -> Edits | None:
             return None
         edits[section, key] = _read_value(value) if value else None
     return edits
+
+
+@lru_cache(8)  # the old text is the new one of the next edit
+def _split_lines(text: str) -> list[str]:
+    """Return the lines of a text, which no caller changes; none if it has multi-line strings.
+
+    A line inside such a string may look like an assignment.
+    """
+    return [] if '"""' in text or "'''" in text else text.split("\n")
 
 
 def _read_lines(lines: list[str], header: str) -> tuple[dict[tuple[str, str], str], list[str]]:

@@ -402,14 +402,14 @@ def build_history_step(
     commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath
 ) -> HistoryStep | None:
     """Return what a commit did to a preset, None if it equals one of the parents."""
+    resolved = [then for then in before if isinstance(then, Config)]
+    if isinstance(now, Config) and len(resolved) == len(before):
+        changes = _select_common_changes(resolved, now, path)
+        return HistoryStep(commit, "changed", name, tuple(changes)) if changes else None
     if any(map(is_unknown_state, (now, *before))):
         return _build_unknown_step(commit, name, before, now)
     if not isinstance(now, Config):
         return _build_loss_step(commit, name, before, now, path)
-    resolved = [then for then in before if isinstance(then, Config)]
-    if len(resolved) == len(before):
-        changes = _select_common_changes(resolved, now, path)
-        return HistoryStep(commit, "changed", name, tuple(changes)) if changes else None
     # the merge took the preset from a parent in which it is valid
     if any(not compare_states(then, now, path, trace=False) for then in resolved):
         return None

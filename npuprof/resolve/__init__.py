@@ -135,10 +135,12 @@ class Resolver:
         The origins of claims are in these texts only if it is ``with_claims``.
         """
         lineage = tuple(
-            profile.edit(documents[profile.name], edits.get(profile.name, {}))
-            if profile.name in documents and not profile.document.revision
-            else profile
-            for profile in config.lineage
+            [
+                profile.edit(documents[profile.name], edits.get(profile.name, {}))
+                if profile.name in documents and not profile.document.revision
+                else profile
+                for profile in config.lineage
+            ]
         )
         claims = config.claims
         if with_claims:
@@ -316,6 +318,8 @@ class Resolver:
             layers = [
                 (name, found) for name, steps in layers if (found := self._find_steps(steps, key))
             ]
+        if not layers:
+            return
         # arguments of the command line have no store
         form = min(self.form, profile.form) if profile.home else profile.form
         apply_layers(settings, profile, layers, events, form)
@@ -485,9 +489,8 @@ def _trace_step(
 
     The step is recorded unless it unsets a missing key.
     """
-    origin = profile.origin(
-        *step.path, layer=step.op if layer == "values" and step.op != "set" else layer
-    )
+    part = step.op if layer == "values" and step.op != "set" else layer
+    origin = Origin(profile.document, step.path, part)
     if step.op != "unset" or is_known:
         events.setdefault(step.key, []).append(Event(step, origin))
     return values.trace_leaves(step.value, origin)

@@ -459,7 +459,9 @@ class Config(Mapping[str, "Any"]):
 
         For tables and lists, the last origin.
         """
-        leaf = values.find_value(key, self.traced_value(key), tail)[1]
+        leaf, _ = self._trace_key(key)
+        if tail:
+            leaf = values.find_value(key, leaf, tail)[1]
         if isinstance(leaf, values.Leaf):
             return leaf.origin
         # the value is a table or list: the last step that wrote there decides

@@ -118,7 +118,7 @@ def drop_empty(fields: Mapping[Key, Value]) -> dict[Key, Value]:
 
 def join_lines(lines: Iterable[object]) -> str:
     """Return lines as one text, each with its line end."""
-    return "".join(f"{line}\n" for line in lines)
+    return "\n".join([*map(str, lines), ""])
 
 
 def decode_safely(data: bytes) -> str:

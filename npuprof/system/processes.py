@@ -287,8 +287,7 @@ class Replies:
         """Return ``size`` bytes, fewer if the process has ended. Raises SilentError."""
         while len(self._buffer) < size and (piece := self.read_some()):
             self._buffer += piece
-        with memoryview(self._buffer) as view, view[:size] as front:
-            content = bytes(front)  # copied once
+        content = bytes(memoryview(self._buffer)[:size])  # copied once
         del self._buffer[:size]
         return content
 

@@ -177,9 +177,8 @@ class Git:
         requests = self._reader.stdin
         assert requests is not None, "is_asked opens a pipe"
         try:
-            requests.write(
-                b"".join(os.fsencode(name) + b"\n" for name in names if "\n" not in name)
-            )
+            asked = [f"{name}\n" for name in names if "\n" not in name]
+            requests.write(os.fsencode("".join(asked)))
             requests.flush()
         except BrokenPipeError:
             pass  # git has exited; its reason follows
