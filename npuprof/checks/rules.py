@@ -171,6 +171,8 @@ def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFind
     present = [
         path for path in dict.fromkeys(paths) if values.find_setting_value(view.settings, *path)[0]
     ]
+    inside = {key for key, tail in present if tail}
+    present = [path for path in present if path[1] or path[0] not in inside]
     key, tail = present[0]
     if view.region is not None:
         key, tail = next((path for path in present if _is_overridden(view, path[0])), (key, tail))

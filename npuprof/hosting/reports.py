@@ -29,7 +29,9 @@ def _list_sentences(finding: Finding) -> list[str]:
 
 
 def _join_sentences(finding: Finding) -> str:
-    return " ".join(part if part.endswith(".") else f"{part}." for part in _list_sentences(finding))
+    return " ".join(
+        part if part.endswith((".", "?")) else f"{part}." for part in _list_sentences(finding)
+    )
 
 
 def _format_github_annotation(finding: Finding) -> str:

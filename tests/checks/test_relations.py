@@ -451,6 +451,19 @@ def test_a_finding_names_the_places_of_all_its_settings() -> None:
     assert found.why.endswith("env.PYTORCH_NPU_ALLOC_CONF is set in line 5.")
 
 
+def test_a_finding_names_no_table_around_its_settings() -> None:
+    text = (
+        "[verl]\ndata.train_files = 'a'\ndata.train_batch_size = 1024\n"
+        "actor_rollout_ref.model.path = 'm'\n"
+        "actor_rollout_ref.actor.ppo_mini_batch_size = 2048\n"
+    )
+    (found,) = findings(text)
+    assert found.line == 5
+    assert re.findall(r"verl\.\S+ is set in line \d+", found.why) == [
+        "verl.data.train_batch_size is set in line 3"
+    ]
+
+
 # -- upstream --------------------------------------------------------------------------------------
 
 

@@ -106,6 +106,14 @@ def test_code_scanning_gets_a_place_a_confidence_and_a_page_of_each_finding(
     assert [result["properties"]["certainty"] for result in run["results"]].count("likely") == 1
 
 
+def test_a_question_for_a_service_ends_with_its_mark_alone() -> None:
+    finding = FINDINGS[0]._replace(hint="did you mean 'b'?")
+    (result,) = write_sarif([finding])["results"]
+    assert result["message"]["text"] == "is wrong. Why: Why. Try: did you mean 'b'?"
+    (row,) = json.loads(reports.FORMATS["gitlab"]([finding]))
+    assert row["description"] == result["message"]["text"]
+
+
 @pytest.mark.parametrize("form", ["sarif", "gitlab"])
 def test_a_finding_has_the_same_fingerprint_when_its_line_moves(form: str) -> None:
     def list_fingerprints(findings: list[Finding]) -> list[str]:
