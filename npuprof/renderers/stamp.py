@@ -213,7 +213,7 @@ def _read_fields(text: str, omitted: Collection[str] = ("text",)) -> Fields:
 
 def read_header(text: str) -> Header:
     """Return the facts in a file's header or JSON fields, as far as it has any."""
-    text = text.replace("\r\n", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.startswith("{"):
         facts = dict(_FACT.findall(_split_header(text)[0]))
         parts = (part.partition(" ")[::2] for part in facts.get("context", "").split(", "))

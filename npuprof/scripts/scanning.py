@@ -35,7 +35,7 @@ from npuprof.scripts.reading import (
     place_settings,
     read_script,
 )
-from npuprof.scripts.reading.file_kinds import is_script_candidate, may_be_called
+from npuprof.scripts.reading.file_kinds import is_script_candidate
 from npuprof.scripts.reading.shell_scripts import import_shell_script
 from npuprof.scripts.reading.training_launches import YAML_ENDINGS
 from npuprof.scripts.reading.variable_files import set_others_apart
@@ -311,13 +311,9 @@ class _Pages:
     def __init__(self) -> None:
         self._pages: dict[str, _Scan] = {}
         self._others: list[tuple[Place, Finding]] = []
-        self._of_sidecars: set[tuple[Place | None, str]] = set()
 
     def add_page(self, page: _Scan) -> None:
-        """Add the findings of a file.
-
-        Those of a sidecar shared by several scripts belong to the first.
-        """
+        """Add the findings of a file, and those that it has about other files."""
         own: list[Finding] = []
         self._pages.setdefault(
             os.path.normpath(page.file), page._replace(findings=own, imported=None)
@@ -325,11 +321,8 @@ class _Pages:
         for finding in page.findings:
             if finding.where is None or finding.where.file == page.file:
                 own.append(finding)
-            elif may_be_called(finding.where.file):
+            else:
                 self._others.append((finding.where, finding))
-            elif (finding.where, finding.message) not in self._of_sidecars:
-                self._of_sidecars.add((finding.where, finding.message))
-                own.append(finding)
 
     def sift_findings(
         self, read: Callable[[str], bytes], faults: list[Finding]

@@ -56,6 +56,8 @@ def test_a_deployed_file_is_compared_by_what_the_preset_sets(run: Run) -> None:
     ]
     Path("installed.json").write_text(MERGED.replace('"made-up"', '"another"'))
     assert run("render", "serving", "--check", "installed.json") == (0, "", "")
+    Path("installed.json").write_text(f"\ufeff{CONFIG}")
+    assert run("render", "serving", "--check", "installed.json") == changed
     expect(run("render", "serving", "--to", "mindie", "-o", "out"), 0)
     expect(run("render", "serving", "--check", "out"), 0)
     Path("out/env.sh").write_text("export HCCL_BUFFSIZE=1\n")

@@ -115,3 +115,25 @@ def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(
         assert answer.code == 0
         assert "1 finding accepted" in answer.err or "1 accepted" in answer.err
         assert scan(run, *arguments) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("config.yaml", "model: m\ntensor-parallel-size: 2\ngpu-memory-utilization: 92{note}\n"),
+        (
+            "config.json",
+            '{{"model": "m", "tensor_parallel_size": 2, "gpu_memory_utilization": 92}}',
+        ),
+    ],
+)
+def test_a_finding_in_a_configuration_is_told_once_and_accepted_there(
+    file: str, text: str, tmp_path: Path, run: Run
+) -> None:
+    serve = f"vllm serve m --config {file}\n"
+    write(tmp_path, {"a.sh": serve, "b.sh": serve, file: text.format(note="")})
+    (found,) = scan(run, "a.sh")
+    assert scan(run, ".") == scan(run, "a.sh", "b.sh", file) == [found]
+    if file == "config.yaml":
+        write(tmp_path, {file: text.format(note="  # npuprof: ignore[NP203] tried out")})
+        assert scan(run, ".") == scan(run, "a.sh") == []

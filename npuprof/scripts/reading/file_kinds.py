@@ -42,8 +42,7 @@ class Kind(Record):
     ``shown`` is the name in help texts. ``holds_blocks`` kinds can contain blocks of presets.
     ``data`` files serve many purposes: below a folder, large or unreadable ones are skipped or only
     noted. ``docs`` kinds are read below a folder only on request. For kinds with imports, ``calls``
-    is ``mentions`` for called functions and for options of TensorFlow 2 created there;
-    ``has_callers`` kinds can be imported.
+    is ``mentions`` for called functions and for options of TensorFlow 2 created there.
     """
 
     shown: str
@@ -57,7 +56,6 @@ class Kind(Record):
     data: bool = False
     docs: bool = False
     calls: str = ""
-    has_callers: bool = False
     export: str = ""
 
 
@@ -73,7 +71,6 @@ KINDS: dict[str, Kind] = {
         begins=rb"(?:\s|#.*\n)*+(?:import|from)\s+\w[\w.]*(?:\s+import\b|\s+as\b|,|\s*\n)",
         holds_blocks=True,
         calls="reading.python_scripts:calls_python_settings",
-        has_callers=True,
     ),
     "shell": Kind(
         "shell",
@@ -84,7 +81,6 @@ KINDS: dict[str, Kind] = {
         begins=rb"(?:.*\n)*?[ \t]*export[ \t]+[A-Za-z_]\w*=",
         holds_blocks=True,
         calls="reading.shell_scripts:sources_settings",
-        has_callers=True,
     ),
     "fish": Kind("fish scripts", endings=(".fish",), programs=rb"\bfish\b", export="--shell fish"),
     "csh": Kind(
@@ -147,7 +143,6 @@ KINDS: dict[str, Kind] = {
         r".*\.(?:dot)?env(?:\.[\w-]+)?",
         begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))",
         holds_blocks=True,
-        has_callers=True,
     ),
 }
 _UNKNOWN = Kind("")
@@ -179,11 +174,6 @@ def detect_named_kind(path: str) -> str:
     if by_ending := _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower()):
         return by_ending
     return next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
-
-
-def may_be_called(path: str) -> bool:
-    """Return whether a file's kind can be imported or sourced, by its name."""
-    return KINDS.get(detect_named_kind(path), _UNKNOWN).has_callers
 
 
 def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
