@@ -62,7 +62,8 @@ class Rule(Verb):
         )
         if page is None:
             hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
-            raise build_usage_error(f"there is no code {self.code!r}", hint)
+            what = f"there is no code {self.code!r}, and no rule reads such a key"
+            raise build_usage_error(what, hint)
         return Answer(
             {
                 "text": lambda: _format_page(page),

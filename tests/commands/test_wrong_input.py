@@ -57,6 +57,7 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "render --all": ('begin it with output = [{ spec = "NAME", to = "session", path',),
     "render leaf --check gone.py": ("render it first: -o gone.py in place of --check",),
     "render base/training --base x --no-check": ("as with --to mindie",),
+    "rule megatron.micro-batch-size": ("no rule reads such a key",),
     "option NP378": ("npuprof rule NP378 explains the code",),
     "option NP9999": ("npuprof rule the codes of findings",),
     "options np378": ("npuprof rule NP378 explains the code",),
