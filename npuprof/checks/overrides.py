@@ -26,7 +26,7 @@ def find_override_faults(section: str, written: str, value: Any) -> list[Fault]:
     faults = []
     for path, leaf in keys.list_table_leaves(value):
         dotted = ".".join((name, *path))
-        key = keys.format_key_path(keys.format_full_key(section, written), path)
+        key = keys.format_key_path(section, (*written.split("."), *path))
         record = None if is_own else catalog.find_setting(section, dotted)
         found = find_form_faults(key, leaf)
         if record is not None and prefix != "~" and not _is_resolved_later(leaf):

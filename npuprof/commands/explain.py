@@ -91,17 +91,20 @@ def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
     if value is None and config.lineage and name in config.profile.table:
         value = config.profile.table[name]
         origin = config.profile.origin("profile", name)
+    # the releases of a table come from different presets
+    inside = [claim.origin for key, claim in config.claims.items() if key.startswith(f"{name}.")]
+    setters = [origin] if origin else inside
     meaning = PROFILE_KEYS[name.partition(".")[0]].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
     rules = _list_team_rules(config, name)
-    rows = [("set by", _describe_author(origin))] if origin else []
+    rows = [("set by", author) for author in dict.fromkeys(map(_describe_author, setters))]
     fields = {
         "schema": "npuprof.explain/1",
         "preset": config.name,
         "key": f"profile.{name}",
         "set": value is not None,
         "value": value,
-        "winners": [origins.build_origin_dict(origin)] if origin else [],
+        "winners": [*map(origins.build_origin_dict, setters)],
         "rules": [rule.code for rule in rules],
         "summary": meaning,
     }

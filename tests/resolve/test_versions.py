@@ -462,3 +462,17 @@ def test_commands_take_releases_of_frameworks(
     monkeypatch.chdir(tmp_path)
     done = run(*arguments)
     assert expected in done.out + done.err
+
+
+def test_explain_names_the_presets_that_set_the_releases_of_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    base = '[profile.versions]\ntorch_npu = ">=7.3"\n'
+    leaf = '[profile]\nextends = ["base"]\nversions = { verl = ">=0.8", vllm = ">=0.23" }\n'
+    build_store(tmp_path / "profiles", {"base": base, "leaf": leaf})
+    lines = run("explain", "leaf", "profile.versions").out.splitlines()
+    assert [line.split(maxsplit=2)[2] for line in lines if "set by" in line] == [
+        "base (profiles/base.toml:2)",
+        "leaf (profiles/leaf.toml:3)",
+    ]

@@ -561,6 +561,12 @@ def test_arguments_that_no_command_gets_are_found(command: str, lines: list[int]
     assert [(each.code, each.line) for each in found] == [("NP843", line) for line in lines]
 
 
+def test_the_key_of_an_override_is_named_as_in_a_preset() -> None:
+    text = "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=x\n"
+    (found,) = check_script(read(text), Context())
+    assert found.message == 'verl.trainer.n_gpus_per_node takes a number, not "x"'
+
+
 def test_a_table_of_flags_is_a_launch() -> None:
     """As tests/functional_tests/test_cases/*/model_config.yaml of NVIDIA/Megatron-LM has it."""
     text = """\
