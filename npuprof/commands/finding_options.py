@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.checks import is_fixable
@@ -123,8 +124,9 @@ class JudgingVerb(Verb):
         if known.raw is None:
             if not self.write_baseline:
                 what = f"there is no baseline {self.baseline}"
+                named = shlex.quote(str(self.baseline))
                 raise build_error(
-                    "NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline"
+                    "NP015", what, "", f"write it: --baseline {named} --write-baseline"
                 )
             counts = baselines.count_findings(serious, self.baseline)
             baselines.write_baseline(known, counts)

@@ -125,6 +125,8 @@ class Release(Verb):
                     f"({proposal.step}): {proposal.reasons[0]}"
                 ),
             )
+        if self.push:
+            pushing.find_remote(repository)  # fails before the tag is created
         git_writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", notes)
 

@@ -355,7 +355,10 @@ def _compare_with_file(
 
 
 def _read_text(path: str) -> str:
-    return decode_safely(read_file_content(path, f"render it first: -o {path} in place of --check"))
+    from shlex import quote
+
+    hint = f"render it first: -o {quote(path)} in place of --check"
+    return decode_safely(read_file_content(path, hint))
 
 
 VERB = Render

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable
 
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
@@ -132,7 +133,8 @@ def build_project_folder_finding(requested: str, is_option: bool) -> Finding:
     """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(requested, "profiles").removeprefix("./")
     what = f"{requested!r} is not a store of presets: the store is in {inner}"
-    hint = f"write {inner} in its place" if is_option else f"set NPUPROF_STORE={inner}"
+    quoted = shlex.quote(inner)
+    hint = f"write {quoted} in its place" if is_option else f"set NPUPROF_STORE={quoted}"
     return Finding("NP010", what, "", hint)
 
 

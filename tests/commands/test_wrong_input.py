@@ -56,6 +56,8 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "inject plain/a.sh bad": ("nothing was written: the preset has errors", "NP203"),
     "render --all": ('begin it with output = [{ spec = "NAME", to = "session", path',),
     "render leaf --check gone.py": ("render it first: -o gone.py in place of --check",),
+    "render leaf --check a$b.py": ("render it first: -o 'a$b.py' in place of --check",),
+    "check --baseline a$b": ("write it: --baseline 'a$b' --write-baseline",),
     "render base/training --base x --no-check": ("as with --to mindie",),
     "rule megatron.micro-batch-size": ("no rule reads such a key",),
     "option NP378": ("npuprof rule NP378 explains the code",),
