@@ -135,6 +135,9 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
     if key is None:
         return "", ()
     name, tail = require_key(key)
+    if name == "profile" and tail:  # megatron has an argument of that name
+        hint = "omit it: all changes are listed, also those of [profile]"
+        raise build_error("NP009", f"log follows settings, and {key!r} is none", "", hint)
     return catalog.find_key_elsewhere(name) or name, tail  # a variable without env.
 
 

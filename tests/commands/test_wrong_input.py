@@ -34,6 +34,7 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "check --cann": ("requires an argument", "--cann RELEASE: Check for this CANN release"),
     "check --strict=1": ("does not take a value", "--strict: Exit with 1"),
     "log leaf -n x": ("'x' is not a whole number.", "--number N: Stop after N commits"),
+    "log leaf profile.extends": ("'profile.extends' is none", "all changes are listed"),
     "log leaf -n 0": ("0 is less than 1.", "--number N: Stop after N commits"),
     "source lock": ("No such command 'lock'. Known are add, list, remove, sync, update, vendor.",),
     "nothing": ("No such command 'nothing'. npuprof --help lists the commands.",),
