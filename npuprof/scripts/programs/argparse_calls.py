@@ -6,18 +6,15 @@ import ast
 import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
 from npuprof.scripts.programs.parsers import ANY_NUMBER, OTHER_CLASS, Parser, ParserArgument
 from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.calls import Entered, find_class, find_class_of_method, find_entered
-from npuprof.scripts.python.constants import fold_expression
+from npuprof.scripts.python.constants import fold_or
 from npuprof.scripts.python.expressions import (
-    Unknown,
     find_root,
     get_last_name,
     list_nodes,
@@ -80,6 +77,8 @@ _OF_DEEPSPEED = (
 )
 _LAST_NAMES = frozenset(("ArgumentParser", *(name.rpartition(".")[2] for name in LIBRARIES)))
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
+#: The constant value of an expression in a scope, ``...`` for others.
+_fold = partial(fold_or, ...)
 
 
 class ParserReader:
@@ -540,10 +539,3 @@ def _creates_parser(node: ast.expr, scope: Scope) -> bool:
     name = _resolve_name(node.func, scope)
     is_class = name == "argparse.ArgumentParser" or LIBRARIES.get(name) == "transformers"
     return is_class or get_last_name(node.func) in _PARTS
-
-
-def _fold(node: ast.expr, scope: Scope) -> Any:
-    """Return the constant value of an expression, ``...`` for others."""
-    with suppress(Unknown):
-        return fold_expression(node, scope)
-    return ...

@@ -6,12 +6,11 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from npuprof.model import Finding, Record
-from npuprof.scripts.python.constants import fold_expression
-from npuprof.scripts.python.expressions import Unknown, write_source
+from npuprof.scripts.python.constants import fold_or
+from npuprof.scripts.python.expressions import write_source
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_yaml
 from npuprof.scripts.script_records import remove_script_folder
@@ -64,12 +63,10 @@ def read_hydra_config(
     ]
     if len(calls) != 1:
         return None
-    options = {}
-    for keyword in calls[0].keywords:
-        with suppress(Unknown):
-            options[f"--{keyword.arg}".replace("_", "-")] = fold_expression(
-                keyword.value, module.scope
-            )
+    options = {
+        f"--{each.arg}".replace("_", "-"): fold_or(None, each.value, module.scope)
+        for each in calls[0].keywords
+    }
     options |= overrides
     folder, name = options.get("--config-path"), options.get("--config-name")
     if not isinstance(folder, str) or not isinstance(name, str) or "://" in folder:

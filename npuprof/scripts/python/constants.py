@@ -142,6 +142,14 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
         raise Unknown("the expression is too deep to follow") from None
 
 
+def fold_or(otherwise: Any, node: ast.expr, scope: Scope) -> Any:
+    """Return the constant value of an expression, or another value if it has none."""
+    try:
+        return fold_expression(node, scope)
+    except Unknown:
+        return otherwise
+
+
 def _fold_name(node: ast.Name, scope: Scope, fold: Fold) -> Any:
     resolved = scope.resolve_name(node.id)
     if resolved is None:

@@ -8,12 +8,15 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.model import TomlTable
-from npuprof.scripts.python.constants import fold_expression
-from npuprof.scripts.python.expressions import Unknown, get_last_name, name_callee
+from npuprof.scripts.python.constants import fold_or
+from npuprof.scripts.python.expressions import get_last_name, name_callee
 from npuprof.scripts.python.scopes import Scope
 
 #: The functions of absl that define numbers, with their types.
 _NUMBERS = {"DEFINE_integer": "int", "DEFINE_float": "float"}
+
+#: A flag that a call declares, its type, and its default.
+_Declared = tuple[str, str, ast.expr]
 
 
 def collect_flag_defaults(
@@ -25,27 +28,22 @@ def collect_flag_defaults(
     """
     scope = Scope(tree)
     declared = defaultdict(list)
-    overridden = {}
+    overridden: TomlTable = {}
     for call in calls:
         name = name_callee(call)
+        named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
         if name == "set_defaults":  # overrides add_argument, regardless of order
-            for keyword in call.keywords:
-                if keyword.arg:
-                    overridden[keyword.arg] = _fold_or_none(keyword.value, scope)
+            overridden |= {flag: fold_or(None, default, scope) for flag, default in named.items()}
             continue
         if name == "add_argument":
-            flag, default = _parse_add_argument(call)
+            flag, kind, default = _parse_add_argument(call, named)
         elif name.startswith("DEFINE_"):
-            flag, default = _parse_definition(call)
+            flag, kind, default = _parse_definition(call, named)
         else:
             continue
-        value = _fold_or_none(default, scope) if flag and default is not None else None
-        if value is not None:
-            if name == "add_argument":
-                value = _convert_argument(call, value)
-            elif name in _NUMBERS:
-                value = _convert_number(_NUMBERS[name], value)
-            declared[flag].append(value)
+        value = fold_or(None, default, scope)
+        if flag and value is not None:
+            declared[flag].append(_convert_text(kind, value))
     # by repr, since lists have no hash and True == 1
     certain = {
         flag: values[0] for flag, values in declared.items() if len(set(map(repr, values))) == 1
@@ -61,65 +59,41 @@ def collect_flag_defaults(
     return {flag: value for flag, value in defaults.items() if flag not in assigned}
 
 
-def _convert_argument(call: ast.Call, value: Any) -> Any:
-    """Return a text default as argparse parses it, by ``type``; None if that is not known."""
-    for keyword in call.keywords:
-        if keyword.arg == "type":
-            kind = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
-            if kind in ("int", "float"):
-                return _convert_number(kind, value)
-            # a custom type may make anything of a text
-            return value if kind in ("str", "bool") or not isinstance(value, str) else None
-    return value
-
-
-def _convert_number(kind: str, value: Any) -> Any:
-    """Return the number of a text, None for other texts, and any other value itself."""
-    if not isinstance(value, str):
+def _convert_text(kind: str, value: Any) -> Any:
+    """Return a text default as it is parsed by a type; None if that is not known."""
+    if not isinstance(value, str) or kind in ("str", "bool"):
         return value
-    try:
-        return int(value) if kind == "int" else float(value)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        if kind in ("int", "float"):
+            return int(value) if kind == "int" else float(value)
+    return None  # a custom type may make anything of a text
 
 
-def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
-    """Return the flag that a call of ``add_argument`` declares, and its default."""
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
+def _parse_add_argument(call: ast.Call, named: dict[str, ast.expr]) -> _Declared:
+    """Return what a call of ``add_argument`` declares."""
     spellings = [
         arg.value
         for arg in call.args
         if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
     ]
-    long_spellings = [text for text in spellings if text.startswith("--")]
-    spelling, *_ = [*long_spellings, *spellings, ""]
-    dest = named.get("dest")
-    if isinstance(dest, ast.Constant):
-        flag = str(dest.value)
-    else:
-        flag = spelling.lstrip("-").replace("-", "_")
-    default = named.get("default")
+    # the first long one, or else the first
+    spelling = max(spellings, key=lambda text: text.startswith("--"), default="")
+    flag = spelling.lstrip("-").replace("-", "_")
+    match named.get("dest"):
+        case ast.Constant(dest):
+            flag = str(dest)
+    default = named.get("default", ast.Constant(None))
     match named.get("action"):
-        case ast.Constant("store_true" | "store_false" as action) if default is None:
+        case ast.Constant("store_true" | "store_false" as action) if "default" not in named:
             default = ast.Constant(action == "store_false")
-    return flag, default
+    kind = named.get("type", ast.Name("str"))
+    return flag, kind.id if isinstance(kind, ast.Name) else "", default
 
 
-def _parse_definition(call: ast.Call) -> tuple[str, ast.expr | None]:
-    """Return the flag that a call of ``DEFINE_...`` declares, and its default."""
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    name = named.get("name")
-    default = named.get("default")
-    match call.args:
-        case [name, default, *_]:
-            pass
-        case [name]:
-            pass
-    flag = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
-    return flag, default
-
-
-def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
-    with suppress(Unknown):
-        return fold_expression(node, scope)
-    return None
+def _parse_definition(call: ast.Call, named: dict[str, ast.expr]) -> _Declared:
+    """Return what a call of ``DEFINE_...`` declares."""
+    kind = _NUMBERS.get(name_callee(call), "str")
+    match named | dict(zip(("name", "default"), call.args, strict=False)):
+        case {"name": ast.Constant(str() as flag), "default": default}:
+            return flag, kind, default
+    return "", kind, ast.Constant(None)
