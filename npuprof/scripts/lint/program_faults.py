@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from argparse import REMAINDER
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -388,7 +389,7 @@ def _find_value_fault(
 ) -> Fault | None:
     """Return the fault of the values after one flag, None if they may be right."""
     nargs = argument.nargs
-    if value is ... or nargs == ANY_NUMBER or isinstance(value, dict):
+    if value is ... or nargs in (ANY_NUMBER, REMAINDER) or isinstance(value, dict):
         return None
     values = [] if value is True else value if isinstance(value, list) else [value]
     why = f"{_STOPS} {flag} is defined in {argument.where}."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from argparse import ArgumentParser
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache, partial
+from argparse import REMAINDER, ArgumentParser
+from collections.abc import Iterable, Sequence, Set
+from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
 from npuprof.scripts.programs.parsers import ANY_NUMBER, OTHER_CLASS, Parser, ParserArgument
@@ -19,6 +20,7 @@ from npuprof.scripts.python.expressions import (
     get_last_name,
     list_nodes,
     list_parts,
+    name_callee,
     write_source,
 )
 from npuprof.scripts.python.imports import Modules
@@ -31,6 +33,7 @@ from npuprof.scripts.python.scopes import Binding, Scope, iterate_statements, st
 from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
 from npuprof.scripts.steps import count_steps
 from npuprof.scripts.words import split_words
+from npuprof.system import decode_safely
 
 #: What a file or function contains that has to do with a parser.
 _PARSING = (
@@ -67,14 +70,15 @@ _YAML_FILE = re.compile(rb"""['"]([\w./-]+\.ya?ml)['"]""")
 _KEY = re.compile(rb"""^['"]?([\w.-]+)['"]?[ ]*:""", re.MULTILINE)
 #: Functions to which a parser may be passed.
 _BUILTINS = ("isinstance", "print", "type", "str", "build_group", "add_config_arguments")
-#: What add_config_arguments() of DeepSpeed adds to a parser.
-_OF_DEEPSPEED = (
-    "--deepspeed",
-    "--deepspeed_config",
-    "--deepspeed_mpi",
-    "--deepscale",
-    "--deepscale_config",
-)
+#: The arguments that methods and functions add: of DeepSpeed, a command, and of trl.
+_ADDED = {
+    "add_config_arguments": (
+        *("--deepspeed", "--deepspeed_config", "--deepspeed_mpi"),
+        *("--deepscale", "--deepscale_config"),
+    ),
+    "add_subparsers": ("command",),
+    "parse_args_and_config": ("--config",),
+}
 _LAST_NAMES = frozenset(("ArgumentParser", *(name.rpartition(".")[2] for name in LIBRARIES)))
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
 #: The constant value of an expression in a scope, ``...`` for others.
@@ -102,15 +106,14 @@ class ParserReader:
         if module is None:
             return None
         self.modules.begin_script(module.index)
-        return _Program(path, self).read(module)
+        return _Program(module, self).read()
 
     def _find_change(self, path: str) -> str:
         """Return what in a file may change the arguments or their parsing, empty for nothing."""
         data = self.modules.read(path)
         # a search for a fixed text is faster than the pattern
-        may_change = any(text in data for text in _CHANGES)
-        match = _CHANGING.search(data) if may_change else None
-        return match[0].decode(errors="replace").strip() if match else ""
+        match = _CHANGING.search(data) if any(text in data for text in _CHANGES) else None
+        return decode_safely(match[0]).strip() if match else ""
 
     def _list_given(self, path: str, name: str) -> frozenset[str]:
         """Return the last names that calls in a file give a parameter."""
@@ -126,67 +129,67 @@ def _can_parse(_: bytes, part: bytes, __: bool) -> bool:
 
 
 class _Program:
-    def __init__(self, path: str, reader: ParserReader) -> None:
-        self._path = path
+    def __init__(self, main: Module, reader: ParserReader) -> None:
+        self._path = main.path
         self._reader = reader
         self._modules = modules = reader.modules
-        self._files = {path: None}
+        self._files = {main.path}
         self._reached: set[ast.AST] = set()
         self._arguments: list[ParserArgument] = []
-        self._gaps: dict[str, None] = {}
+        self._gaps: list[str] = []
         #: how the files name parsers and their parts
         self._names: set[str] = set()
-        #: whether all values of an attribute are parsers that the files make
-        self._made: dict[str, bool] = {}
+        #: the main file, and those of the others that have to do with a parser
+        self._parts = [main]
         #: words of which a function has one that has to do with a parser
         self._words: set[bytes] = set()
-        self._list_callable = cache(self._find_callable)
         self._list_lines = cache(lambda path: modules.read(path).split(b"\n"))
         #: the YAML files whose keys may be arguments
         self._configs: set[str] = set()
         #: the functions that parse the arguments that they know, before others are parsed
         self._partial: set[ast.AST] = set()
-        #: whether a parser rejects unknown arguments: 2 if it does so in any run of a function
-        self._strictness = 0
-        self._is_parsed = self._abbreviated = False
+        #: of each call that parses: 0 if it may ignore unknown arguments, 1 if it rejects them,
+        #: 2 if it does so in any run of a function
+        self._strictness: list[int] = []
+        self._abbreviated = False
 
-    def read(self, main: Module) -> Parser | None:
+    def read(self) -> Parser | None:
         """Return the parser that the program uses, None if it uses none."""
-        modules, waiting = [main], [main.path]
+        waiting = [self._path]
         for file in waiting:  # also over those that are added
             count_steps(10)
             if change := self._reader.find_change(file):
-                self._gaps[f"{file} has {change!r}"] = None
-            if file != main.path and self._reader.can_parse(file):
+                self._gaps.append(f"{file} has {change!r}")
+            if file != self._path and self._reader.can_parse(file):
                 if module := self._modules.load(file):
-                    modules.append(module)
+                    self._parts.append(module)
                 else:
-                    self._gaps[f"{file} is not read"] = None
+                    self._gaps.append(f"{file} is not read")
             added = [each for each in self._modules.list_imported(file) if each not in self._files]
-            self._files.update(dict.fromkeys(added))
+            self._files.update(added)
             waiting += added
-        for module in modules:
+        for module in self._parts:
             self._name_parsers(module)
             self._reach(module.scope)
         names = (*self._names, *_METHODS, *LIBRARIES)
         self._words = {name.rpartition(".")[2].encode() for name in names}
-        for module in modules:
+        for module in self._parts:
             self._collect(module.tree.body, module.scope)
-        if not self._is_parsed:
+        if not self._strictness:
             return None
-        if self._strictness <= bool(self._partial):
-            self._gaps["the parser may ignore unknown arguments"] = None
+        if max(self._strictness) <= bool(self._partial):
+            self._gaps.append("the parser may ignore unknown arguments")
         self._arguments.append(ParserArgument(("--help", "-h"), self._path, nargs=0))
         return Parser(
             self._path,
             tuple(dict.fromkeys(self._arguments)),
-            tuple(self._gaps),
+            tuple(dict.fromkeys(self._gaps)),
             self._abbreviated,
-            (*(module.path for module in modules), *sorted(self._configs)),
+            (*(module.path for module in self._parts), *sorted(self._configs)),
         )
 
-    def _add_gap(self, reason: str, node: ast.AST, scope: Scope) -> None:
-        self._gaps[f"{reason} ({scope.file}:{getattr(node, 'lineno', 0)})"] = None
+    def _add_gap(self, reason: str, node: ast.stmt | ast.expr, scope: Scope) -> None:
+        self._gaps.append(f"{reason} ({scope.file}:{node.lineno})")
 
     # parsers
 
@@ -198,12 +201,6 @@ class _Program:
         for statement in module.index.list_of(ast.Assign):
             if _creates_parser(statement.value, module.scope):
                 self._names.update(map(write_source, statement.targets))
-            for target in statement.targets:
-                if isinstance(target, ast.Attribute):
-                    name = write_source(target)
-                    self._made[name] = self._made.get(name, True) and self._makes_parser(
-                        statement.value, module.scope
-                    )
 
     def _makes_parser(self, node: ast.expr, scope: Scope) -> bool:
         """Return whether a call returns a parser that the files make, or a part of one."""
@@ -224,7 +221,13 @@ class _Program:
     def _is_made(self, node: ast.expr, scope: Scope) -> bool:
         """Return whether an expression is a parser that the files make."""
         if isinstance(node, ast.Attribute):
-            return self._made.get(write_source(node), False)
+            name = write_source(node)
+            made = [
+                self._makes_parser(value, each.scope)
+                for each in self._parts
+                for value in each.index.attributes.get(name, ())
+            ]
+            return bool(made) and all(made)
         values = [each.node for each in _list_bindings(node, scope)] or [node]
         if any(_is_direct(each, scope) for each in values):  # instead of a parameter
             values = [each for each in values if not isinstance(each, ast.arg)]
@@ -247,34 +250,30 @@ class _Program:
 
     def _find_entered(self, node: ast.AST, scope: Scope) -> Entered | None:
         """Return the called function, if it is in the files and has to do with a parser."""
+        if not isinstance(node, ast.Call):
+            return None
+        module = self._modules.load(scope.file)
+        supplied = self._modules.list_supplied(scope.file, _can_parse)
         # names are compared before anything is resolved
-        names = self._list_callable(scope.file)
-        if not isinstance(node, ast.Call) or get_last_name(node.func) not in names:
+        if not module or name_callee(node) not in module.list_callable(supplied):
             return None
         entered = find_entered(node, ast.Expr(node), scope)
         if entered and entered.name in self._modules.list_setters(entered.scope.file, _can_parse):
             return entered
         return None
 
-    def _find_callable(self, path: str) -> Collection[str]:
-        """Return the names in a file of functions that have to do with a parser."""
-        module = self._modules.load(path)
-        supplied = self._modules.list_supplied(path, _can_parse)
-        return module.list_callable(supplied) if module is not None else ()
-
-    def _is_given(self, node: ast.expr, scope: Scope, may_give: Callable[[str], bool]) -> bool:
+    def _is_given(self, node: ast.expr, scope: Scope, names: Set[str]) -> bool:
         """Return whether all files give a parameter only itself and some other names."""
         name = write_source(node)
+        allowed = {name, *names}
         return any(each.kind == "parameter" for each in _list_bindings(node, scope)) and all(
-            each == name or may_give(each)
-            for file in self._files
-            for each in self._reader.list_given(file, name)
+            self._reader.list_given(file, name) <= allowed for file in self._files
         )
 
-    def _is_defined(self, name: str) -> bool:
-        return name == "None" or any(
-            name in self._modules.list_defined(file) for file in self._files
-        )
+    @cached_property
+    def _defined(self) -> set[str]:
+        """The names of the functions and classes of all files, and of none."""
+        return {"None"}.union(*map(self._modules.list_defined, self._files))
 
     # arguments
 
@@ -289,7 +288,12 @@ class _Program:
                     # its methods may give it to other functions
                     self._names.add("self")
                     self._words.add(b"self")
-                    if len(bases) > 1 or not all(map(_is_addition, statement.body)):
+                    names = [
+                        getattr(each, "name", "_")
+                        for each in statement.body
+                        if not isinstance(each, ast.Expr)
+                    ]
+                    if len(bases) > 1 or not all(map(_is_added, names)):
                         self._add_gap(OTHER_CLASS, statement, scope)
                 case ast.Assign(targets, value) if any(
                     self._is_parser(each, scope) for each in targets
@@ -336,11 +340,8 @@ class _Program:
         values = [*node.args, *(each.value for each in node.keywords)]
         if library := LIBRARIES.get(_resolve_name(node.func, scope) or name, ""):
             self._read_class(values, scope, library)
-        if name == "add_config_arguments":
-            where = f"{scope.file}:{node.lineno}"
-            self._arguments += [ParserArgument((flag,), where) for flag in _OF_DEEPSPEED]
-        if name == "add_subparsers":  # the command is an argument without a flag
-            self._arguments.append(ParserArgument((name,), f"{scope.file}:{node.lineno}"))
+        where = f"{scope.file}:{node.lineno}"
+        self._arguments += [ParserArgument((flag,), where) for flag in _ADDED.get(name, ())]
         if name == "add_argument":
             self._read_argument(node, scope)
         elif name not in _PARTS[:3] and _creates_parser(node, scope):
@@ -357,49 +358,38 @@ class _Program:
             any(self._is_parser(each, scope) for each in values)
             and name not in _BUILTINS
             and not self._find_entered(node, scope)
-            and not self._is_given(node.func, scope, self._is_defined)
+            and not self._is_given(node.func, scope, self._defined)
         ):
             self._add_gap(f"{name}() gets the parser", node, scope)
 
     def _read_class(self, values: Sequence[ast.expr], scope: Scope, library: str) -> None:
         """Read the arguments that a library makes of a class, or of several."""
-        reader = ClassReader(library)
+        reader = ClassReader(library, self._arguments, self._gaps)
         for value in values[:1]:
-            listed, home = follow_name(value, scope)
-            if isinstance(listed, (ast.Tuple, ast.List)):
-                for each in listed.elts:
-                    reader.read(each, home)
-            else:
-                reader.read(value, scope)
+            named, home = follow_name(value, scope)
+            for each in named.elts if isinstance(named, (ast.Tuple, ast.List)) else [named]:
+                reader.read(each, home)
         if library in ("tyro", "draccus") and scope.node in self._reached:
-            self._is_parsed = True
-            self._strictness = 2
+            self._strictness.append(2)
         if not values or (len(values) > 1 and library != "megatron"):
-            reader.gaps.append(f"{library} may have other options")
-        self._arguments += reader.arguments
-        self._gaps.update(dict.fromkeys(reader.gaps))
+            self._gaps.append(f"{library} may have other options")
 
     def _read_options(self, node: ast.Call, scope: Scope) -> None:
         """Read the options with which a parser is created."""
-        abbreviated = True
-        for keyword in node.keywords:
-            if keyword.arg == "allow_abbrev":
-                abbreviated = _fold(keyword.value, scope) is not False
-            elif keyword.arg in (None, "prefix_chars"):
-                self._add_gap("the parser may have other prefixes", node, scope)
-            elif keyword.arg == "parents" and not all(
-                self._is_parser(each, scope) for each in list_parts(keyword.value)
-            ):
-                self._add_gap("a parent of the parser is not followed", node, scope)
-        self._abbreviated |= abbreviated and scope.node in self._reached
+        options = {each.arg: each.value for each in node.keywords}
+        if not options.keys().isdisjoint((None, "prefix_chars")):
+            self._add_gap("the parser may have other prefixes", node, scope)
+        parents = list_parts(options.get("parents", ast.List([])))
+        if not all(self._is_parser(each, scope) for each in parents):
+            self._add_gap("a parent of the parser is not followed", node, scope)
+        is_abbreviated = _fold(options.get("allow_abbrev", ast.Constant(True)), scope) is not False
+        self._abbreviated |= is_abbreviated and scope.node in self._reached
 
     def _read_parsing(self, name: str, node: ast.Call, owner: ast.expr, scope: Scope) -> None:
         """Note how a parser reads the command line."""
         if scope.node not in self._reached:
             return
-        self._is_parsed = True
-        if name == "parse_args_and_config":
-            self._arguments.append(ParserArgument(("--config",), f"{scope.file}:{node.lineno}"))
+        self._strictness.append(0)
         options = {each.arg: each.value for each in node.keywords}
         given = options.get("args", *node.args[:1])
         if name not in _STRICT or "return_remaining_strings" in options:
@@ -412,19 +402,19 @@ class _Program:
         elif given and not (
             write_source(given) == "sys.argv[1:]"
             or (isinstance(given, ast.Name) and scope.node in self._partial)
-            or self._is_given(given, scope, "None".__eq__)
+            or self._is_given(given, scope, {"None"})
         ):
             self._add_gap("other arguments than the program's are parsed", node, scope)
         else:
-            self._strictness = max(self._strictness, 1 + _is_direct(node, scope))
+            self._strictness.append(1 + _is_direct(node, scope))
 
     def _is_off(self, node: ast.Call, scope: Scope) -> bool:
         """Return whether a call is only made with a parameter that is never true."""
         module = self._modules.load(scope.file)
-        return module is not None and any(
-            self._is_given(each.test, scope, "False".__eq__)
+        return any(
+            self._is_given(each.test, scope, {"False"})
             and any(node in list_nodes(inner) for inner in each.body)
-            for each in module.index.list_of(ast.If)
+            for each in (module.index.list_of(ast.If) if module else ())
             if isinstance(each.test, ast.Name)
         )
 
@@ -459,20 +449,20 @@ class _Program:
             flags += [f"--no-{flag[2:]}" for flag in flags if flag.startswith("--")]
             action = "store_true"
         flags.sort(key=lambda flag: not flag.startswith("--"))
-        argument = ParserArgument(tuple(flags), f"{scope.file}:{node.lineno}")
+        kind, choices = "", None
+        nargs: Any = ANY_NUMBER
         if action in _SWITCHES:
-            argument = argument._replace(nargs=0)
+            nargs = 0
         elif action in ("store", "append", "extend") and None not in options:
             nargs = _fold(options.get("nargs", ast.Constant(None)), scope)
-            kind = write_source(options.get("type", ast.Name("str")))
-            if kind in ("int", "float", "str") and scope.resolve_name(kind) is None:
-                choices = _fold(options.get("choices", ast.Tuple([])), scope)
-                is_listed = isinstance(choices, (list, tuple, dict))
-                argument = argument._replace(kind=kind, choices=tuple(choices) if is_listed else ())
-            argument = argument._replace(nargs=ANY_NUMBER if nargs is ... else nargs)
-            if get_last_name(options.get("nargs", node)) == "REMAINDER" or nargs == ANY_NUMBER:
+            if get_last_name(options.get("nargs", node)) == "REMAINDER" or nargs == REMAINDER:
                 self._add_gap("an argument takes all words that follow", node, scope)
-        self._arguments.append(argument)
+            named = write_source(options.get("type", ast.Name("str")))
+            if named in ("int", "float", "str") and scope.resolve_name(named) is None:
+                kind, choices = named, _fold(options.get("choices", ast.Tuple([])), scope)
+        choices = tuple(choices) if isinstance(choices, (list, tuple, dict)) else ()
+        where = f"{scope.file}:{node.lineno}"
+        self._arguments.append(ParserArgument(tuple(flags), where, kind, choices, nargs))
 
 
 def _list_expressions(statement: ast.stmt) -> list[ast.AST]:
@@ -485,11 +475,6 @@ def _list_expressions(statement: ast.stmt) -> list[ast.AST]:
 def _is_foreign(node: ast.expr) -> bool:
     """Return whether a class may be one of parsers, by its name."""
     return get_last_name(node).endswith(("ArgumentParser", "ArgParser", "Tap"))
-
-
-def _is_addition(item: ast.stmt) -> bool:
-    """Return whether an item of a class of parsers is a text, or a method beside its base's."""
-    return isinstance(item, ast.Expr) or _is_added(getattr(item, "name", "_"))
 
 
 def _is_added(name: str) -> bool:

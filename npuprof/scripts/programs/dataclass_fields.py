@@ -29,12 +29,12 @@ _DEEPEST = 12
 
 
 class ClassReader:
-    """Collects the arguments that a library makes of classes, and why there may be others."""
+    """Adds the arguments that a library makes of classes, and why there may be others, to lists."""
 
-    def __init__(self, library: str) -> None:
-        self.arguments: list[ParserArgument] = []
-        self.gaps: list[str] = []
+    def __init__(self, library: str, arguments: list[ParserArgument], gaps: list[str]) -> None:
         self._library = library
+        self._arguments = arguments
+        self._gaps = gaps
         self._is_nested = library in ("tyro", "draccus")
 
     def read(self, node: ast.expr, scope: Scope, prefix: str = "", depth: int = 0) -> None:
@@ -67,9 +67,9 @@ class ClassReader:
         known = {**classes["transformers"], **classes.get(library, {})}
         names = [name.rpartition(".")[2]]
         if library not in classes or names[0] not in known:
-            self.gaps.append(f"{write_source(node)} is not in the tree")
+            self._gaps.append(f"{write_source(node)} is not in the tree")
             return
-        self.gaps.append(NO_RELEASE)
+        self._gaps.append(NO_RELEASE)
         for name in names:
             bases = known[name]["bases"]
             names += [base for base in bases if base in known and base not in names]
@@ -79,7 +79,7 @@ class ClassReader:
     def _read_field(self, item: ast.AnnAssign, name: str, cls: Scope) -> None:
         kind, choices = read_type(item.annotation)
         if self._is_nested and not kind:
-            self.gaps.append(f"the type of {name} is not read")
+            self._gaps.append(f"the type of {name} is not read")
         own = []  # of metadata, which may also change what the argument takes
         for node in list_nodes(item.value) if item.value else ():
             match node:
@@ -88,7 +88,7 @@ class ClassReader:
                 case ast.Constant("nargs"):
                     kind = ""
                 case ast.keyword("metadata", value) if not isinstance(value, ast.Dict):
-                    self.gaps.append(f"the metadata of {name} are computed")
+                    self._gaps.append(f"the metadata of {name} are computed")
         self._add(name, kind, choices, own, f"{cls.file}:{item.lineno}")
 
     def _add(
@@ -104,7 +104,7 @@ class ClassReader:
         argument = ParserArgument(tuple(dict.fromkeys((*flags, *own))), where)
         if kind in ("int", "float", "str") and not own and self._library != "draccus":
             argument = argument._replace(kind=kind, choices=choices, nargs=None)
-        self.arguments.append(argument)
+        self._arguments.append(argument)
 
 
 def read_type(node: ast.expr) -> tuple[str, tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.model import Record
 
 #: A number of values that is not known.
-ANY_NUMBER = "..."
+ANY_NUMBER = ...
 #: The gap of a parser with the arguments of all known releases of a library.
 NO_RELEASE = "the release of a library is not known"
 #: The gap of a parser whose class may change dashes before it parses them, as that of vLLM does.
