@@ -33,7 +33,6 @@ from npuprof.model import (
     LIKELY,
     Finding,
     NpuprofError,
-    Place,
     TomlTable,
     did_you_mean,
     find_nearest_names,
@@ -144,8 +143,7 @@ def find_missing_files(
 
 
 def _build_start_finding(location: ScriptLocation, what: str, why: str, hint: str) -> Finding:
-    place = Place(location.file, location.line, location.column)
-    return catalog.build_finding("NP844", what, why, hint, where=place, **LIKELY)
+    return place_fault(Fault("NP844", what, why, hint)._replace(**LIKELY), location)
 
 
 def _find_unused_flags(
@@ -193,21 +191,24 @@ def _judge_program(
 ) -> None:
     """Replace findings about the settings given to a program by those of its parser."""
     program = find_program(given[0].surface)
-    values = {each.name: ... if each.reason else each.value for each in given}
-    judged: list[tuple[ScriptSetting, list[Fault]]] = []
-    is_own = False
     # only names in the section of verl have the dashes of flags
-    names = [
-        each.name if each.surface == "verl" or each.reason == OVERRIDE else spell_flag(each.name)
+    named = [
+        (
+            each.name
+            if each.surface == "verl" or each.reason == OVERRIDE
+            else spell_flag(each.name),
+            each,
+        )
         for each in given
     ]
-    overrides = {name: values[each.name] for name, each in zip(names, given, strict=True)}
+    overrides = {name: ... if each.reason else each.value for name, each in named}
     config = programs.read_config(path, overrides) if path else None
+    judged: list[tuple[ScriptSetting, list[Fault]]] = []
+    is_own = False
     if config or (program and program.syntax == "hydra"):
-        if config and not config.gaps:
+        if config and config.is_complete:
             judged = [
-                (each, _find_override_faults(config, name, overrides))
-                for each, name in zip(given, names, strict=True)
+                (each, _find_override_faults(config, name, overrides)) for name, each in named
             ]
         elif not module.startswith("verl."):  # it may have keys of its own
             judged = [(each, []) for each in given]
@@ -215,32 +216,32 @@ def _judge_program(
         parser = programs.read_parser(path) or Parser(path, (), ("no parser was found",))
         if any(each.endswith(YAML_ENDINGS) for each in parser.files):
             # the keys of another file may be arguments instead
-            parser = parser._replace(gaps=(*parser.gaps, *filter(_CONFIG.search, values)))
+            parser = parser._replace(gaps=(*parser.gaps, *filter(_CONFIG.search, overrides)))
         known = sum(each.name.replace("-", "_") in parser.keys for each in given)
         is_most = known >= len(given) * _KNOWN_FLAGS
         is_most &= not any(map(_OUTSIDE.search, parser.gaps))
         marks = {f"--{name}" for name in program.marks} if program else set()
         is_own = parser.complete and not marks <= parser.flags.keys()
-        for each in given:
+        for flag, each in named:
             # of a program with arguments that have no flag, a file may be one
             is_positional = each.file.endswith(YAML_ENDINGS) and parser.has_positional
             if is_positional or each.reason == OVERRIDE:
                 continue
-            flag = spell_flag(each.name)
             faults: list[Fault] = []
             is_known = catalog.find_setting(each.surface, each.name) is not None
-            if flag in parser.flags or not is_known:  # MindSpeed changes parsers
+            is_defined = flag in parser.flags
+            if is_defined or not is_known:  # MindSpeed changes parsers
                 value = ... if each.reason else each.value
                 faults = find_flag_faults(parser, flag, value, programs, is_most)
-            if flag not in parser.flags:
+            if not is_defined:
                 faults = faults or _find_slips(each, programs)
             if is_known:
                 faults = [fault._replace(**LIKELY) for fault in faults]
-            if faults or parser.complete or flag in parser.flags:
+            if faults or parser.complete or is_defined:
                 judged.append((each, faults))
     else:
         judged = [(each, faults) for each in given if (faults := _find_slips(each, programs))]
-    for place in dict.fromkeys(_locate(each) for each, _ in judged):
+    for place in map(_locate, (each for each, _ in judged)):
         by_place[place] = [
             finding
             for finding in by_place[place]
@@ -311,7 +312,7 @@ def _iterate_override_faults(
     overrides = {".".join(path): value for path, value in leaves.items()}
     read = partial(programs.read_config, overrides=overrides)
     configs = programs.read_named(read) if table else []
-    if not configs or any(config.gaps for config in configs):
+    if not configs or not all(config.is_complete for config in configs):
         return
     # the command may name another configuration
     how = {} if "--config-name" in overrides else LIKELY
@@ -349,10 +350,11 @@ def find_flag_faults(
     if not (is_whole or "." in flag):
         flags = programs.list_defined(parser.path) | flags
     # in a file, a table may be the value of an argument
-    is_inner = "." in flag and any(flag.startswith(f"{each}.") for each in flags)
+    is_inner = any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
     # argparse reads the letters behind one dash as short flags
-    may_be_letters = flag[:2] != "--" and (flag[:2] in flags or not parser.complete)
+    is_long = flag.startswith("--")
+    may_be_letters = not is_long and (flag[:2] in flags or not parser.complete)
     # what is not in the tree may have the arguments of transformers
     library = catalog.load_built_part("argument_classes")["transformers"]
     is_other = not is_whole and flag[2:] in library["TrainingArguments"]["fields"]
@@ -361,15 +363,13 @@ def find_flag_faults(
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
     # an attribute of the arguments has underscores
-    is_own = nearest in parser.flags
-    is_respelt = is_own and flag.replace("_", "-") == nearest.replace("_", "-")
+    is_respelt = nearest in parser.flags and nearest.replace("_", "-") == flag.replace("_", "-")
     may_change = any(OTHER_CLASS in gap or "sys.argv" in gap for gap in parser.gaps)
-    if is_respelt and may_change:
-        return []
     files = parser.files if is_whole or is_respelt else None
-    is_long = flag.startswith("--")
-    if not (is_whole or is_alike or is_most) or (
-        is_long and programs.is_quoted(flag, parser.path, files)
+    if (
+        not (is_whole or is_alike or is_most)
+        or (is_respelt and may_change)
+        or (is_long and programs.is_quoted(flag, parser.path, files))
     ):
         return []
     if NO_RELEASE in parser.gaps:
@@ -406,7 +406,7 @@ def _find_value_fault(
         return Fault("NP203", f"{takes}, and nothing takes {extra}", why, "remove it")
     record = catalog.Setting(name="", kind=argument.kind or "any", choices=argument.choices)
     for each in values:
-        if not (each is None or isinstance(each, (bool, list, dict))):
+        if not isinstance(each, (bool, list, dict)):
             for fault in find_program_value_faults(flag, record, each):
                 return fault._replace(why=why, fix=None)
     return None

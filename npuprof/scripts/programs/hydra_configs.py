@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from npuprof.model import Finding, Record
+from npuprof.model import Record
 from npuprof.scripts.python.constants import fold_or
 from npuprof.scripts.python.expressions import write_source
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_yaml
 from npuprof.scripts.script_records import remove_script_folder
 from npuprof.scripts.steps import count_steps
+from npuprof.system import decode_safely, join_normal
 
 _HEADER = re.compile(r"^\s*#\s*@package[ \t]+(\S+)", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\{([\w/@.]+)\}")
@@ -31,18 +32,6 @@ class HydraKey(Record):
     where: str
     is_plain: bool = True
     is_list: bool = False
-
-
-class HydraConfig(Record):
-    """The keys of a configuration by dotted name, and its groups.
-
-    ``gaps`` are why keys may be missing.
-    """
-
-    path: str
-    keys: dict[str, HydraKey]
-    groups: frozenset[str] = frozenset()
-    gaps: tuple[str, ...] = ()
 
 
 def read_hydra_config(
@@ -72,8 +61,7 @@ def read_hydra_config(
     if not isinstance(folder, str) or not isinstance(name, str) or "://" in folder:
         return None
     folder, _ = remove_script_folder(folder)
-    folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
-    composer = _Composer(folder, modules.read, overrides)
+    folder = join_normal(posixpath.dirname(path), folder)
     added = (
         f"{folder}/{key.lstrip('+').partition('@')[0]}/{value}.yaml"
         for key, value in overrides.items()
@@ -81,44 +69,47 @@ def read_hydra_config(
     )
     # one of its own name may have more keys; those of other names are in no file of defaults
     registered = re.compile(rf"['\"]{re.escape(name.removesuffix('.yaml'))}['\"]".encode())
-    if (
+    config = HydraConfig(folder, name, modules.read, overrides)
+    config.is_complete = not (
         "--config-dir" in overrides
+        or "--schema" in options
         or any(map(modules.read, added))
-        or any(keyword.arg == "schema" for keyword in calls[0].keywords)
         or any(
             b"ConfigStore" in data and registered.search(data)
             for data in map(modules.read, (path, *modules.list_imported(path)))
         )
-    ):
-        composer.gaps["there are other configurations"] = None
-    composer.compose(name.removesuffix(".yaml"), "")
-    return HydraConfig(
-        f"{folder}/{name}", composer.keys, frozenset(composer.groups), tuple(composer.gaps)
     )
+    config.compose(name.removesuffix(".yaml"), "")
+    return config
 
 
-class _Composer:
+class HydraConfig:
+    """The keys of a configuration by dotted name, and the chosen options of its groups.
+
+    It ``is_complete`` unless there may be other keys.
+    """
+
     def __init__(
-        self, folder: str, read: Callable[[str], bytes], overrides: Mapping[str, Any]
+        self, folder: str, name: str, read: Callable[[str], bytes], overrides: Mapping[str, Any]
     ) -> None:
+        self.path = f"{folder}/{name}"
+        self.keys: dict[str, HydraKey] = {}
+        self.groups: dict[str, str] = {}
+        self.is_complete = True
         self._folder = folder
         self._read = read
         self._overrides = dict(overrides)
-        self.keys: dict[str, HydraKey] = {}
-        self.groups: dict[str, str] = {}
-        self.gaps: dict[str, None] = {}
 
     def _locate(self, config: str) -> str:
-        return posixpath.normpath(f"{self._folder}/{config}.yaml")
+        return join_normal(self._folder, f"{config}.yaml")
 
     def compose(self, config: str, package: str) -> None:
         """Add the keys of a configuration and of its defaults, all of them below a package."""
         path = self._locate(config)
-        text = self._read(path).decode(errors="replace")
-        problems: list[Finding] = []
-        documents = parse_yaml(path, text, problems) if text else None
-        if not documents or problems:
-            self.gaps[f"{path} is not read"] = None
+        text = decode_safely(self._read(path))
+        documents = text and parse_yaml(path, text, [])
+        if not documents:
+            self.is_complete = False
             return
         prefix = ""
         for part in filter(None, package.split(".")):
@@ -154,7 +145,7 @@ class _Composer:
             return
         group = target
         if given.startswith("_") or (not given and ".." in target):
-            self.gaps[f"{written} has no package"] = None
+            self.is_complete = False
         if names is None:
             group, *names = posixpath.split(target)
         else:
@@ -163,14 +154,13 @@ class _Composer:
             self.groups[key] = str(names[0] if names else "")
         for name in names:
             config = _join(base, posixpath.join(group, self._fill_in(name)))
-            text = self._read(self._locate(config)).decode(errors="replace")
+            text = decode_safely(self._read(self._locate(config)))
             header = _HEADER.search(text)
             inner = given or group.lstrip("/").replace("/", ".")
             full = f"{package}.{inner}".strip(".")
             if header and not given:
                 full = header[1].removeprefix("_global_").lstrip(".")
-                if full.startswith("_"):
-                    self.gaps[f"{config} has a package"] = None
+                self.is_complete &= not full.startswith("_")
             if text or not is_optional:
                 self.compose(config, full)
 
@@ -181,7 +171,7 @@ class _Composer:
 
 def _join(base: str, target: str) -> str:
     """Return a path in the folder of configurations, relative to a configuration's folder."""
-    return posixpath.normpath(posixpath.join("/", base, target)).lstrip("/")
+    return join_normal("/", base, target).lstrip("/")
 
 
 def _list_default(item: Node) -> Iterator[tuple[str, list[Any] | None]]:
@@ -189,5 +179,5 @@ def _list_default(item: Node) -> Iterator[tuple[str, list[Any] | None]]:
     if item.is_plain:
         yield str(item.value), None
     for key, value in item.pairs or ():
-        names = [value] if value.items is None else value.items
+        names = value.items or [value]
         yield str(key.value), [each.value for each in names if each.value is not None]
