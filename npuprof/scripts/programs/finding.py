@@ -22,7 +22,7 @@ from npuprof.scripts.python.imports import ModuleCache
 from npuprof.scripts.script_records import UsedFile
 from npuprof.scripts.steps import TooManySteps, limit_steps
 from npuprof.scripts.words import list_words
-from npuprof.system import find_repository_top, is_below
+from npuprof.system import decode_safely, find_repository_top, is_below, join_normal
 from npuprof.system.files import find_packages
 
 #: The flag of an argument, and a field of a class; what begins with a text is searched faster.
@@ -70,6 +70,10 @@ class Programs:
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
         self._tops = [*(_find_top(each) for each in (*folders, os.curdir)), *self._programs]
+        #: in their folders and in ``src`` there, modules are searched as by a file there
+        self._homes = [
+            join_normal(top, home, "program.py") for top in self._tops for home in ("", "src")
+        ]
         self._modules = open_modules([*self._tops, *roots], roots=roots, loaded=loaded)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, ParserReader(self._modules).read))
@@ -122,22 +126,19 @@ class Programs:
         below += [each for each in self._programs if os.path.basename(each) in names]
         return next(filter(_is_python, below), "")
 
-    def _locate_all(self, file: str, module: str) -> list[str]:
-        """Return the files of a module, by the folders above a file and those of the trees."""
-        homes = [
-            os.path.join(top, home, "program.py") for top in self._tops for home in ("", "src")
-        ]
-        return [self._modules.locate(os.path.normpath(each), module, 0) for each in (file, *homes)]
+    def _locate_all(self, file: str, *modules: str) -> list[str]:
+        """Return the files of modules, by the folders above a file and those of the trees."""
+        homes = (os.path.normpath(file), *self._homes)
+        found = [self._modules.locate(each, name, 0) for each in homes for name in modules]
+        return [*filter(None, found)]
 
     def _find_module(self, file: str, module: str) -> str:
-        names = (f"{module}.__main__", module)
-        places = zip(*(self._locate_all(file, name) for name in names), strict=True)
-        found = [*chain.from_iterable(places)]
+        found = self._locate_all(file, f"{module}.__main__", module)
         package, *rest = module.split(".")
         for folder in find_packages(package)[:1]:
             path = os.path.join(folder, *rest)
             found += filter(os.path.isfile, (f"{path}.py", f"{path}/__main__.py"))
-        return next((each for each in found if each and not each.endswith("__init__.py")), "")
+        return next((each for each in found if not each.endswith("__init__.py")), "")
 
     def find_package(self, file: str, module: str) -> str:
         """Return the package in the tree of a script that should have a module, empty if none.
@@ -157,18 +158,18 @@ class Programs:
 
     def _find_lacking(self, folder: str, name: str) -> str:
         file, module, part = os.path.join(folder, "program"), name, ""
-        while not (found := next(filter(None, self._locate_all(file, module)), "")):
+        while not (files := self._locate_all(file, module)):
             module, _, part = module.rpartition(".")
             if not module:
                 return ""
-        home = os.path.dirname(found)
-        top = Path(found).parents[module.count(".") + found.endswith("__init__.py")]
+        found = files[0]
+        top = found.rpartition(module.replace(".", "/"))[0]
         data = self._modules.read(found)
         is_there = (
             part.encode() in list_words(data)
             or _DYNAMIC.search(data)
-            or os.path.exists(os.path.join(home, part))
-            or (top / "__init__.py").exists()  # another package with the name of a folder
+            or os.path.exists(os.path.join(os.path.dirname(found), part))
+            or os.path.exists(f"{top}__init__.py")  # another package with the name of a folder
         )
         return "" if is_there else found
 
@@ -185,7 +186,7 @@ class Programs:
             return
         above = [each or "." for each in list_enclosing_folders(os.path.dirname(file), self._tops)]
         # one at the top is started there; of others, files that are there tell the folder
-        starts = above[1:] and [
+        starts = [
             home
             for home in above
             if any(
@@ -197,9 +198,7 @@ class Programs:
         ignored = {
             re.split("[/= ]", line.rstrip().rstrip("/*"))[-1]
             for name in (".gitignore", ".gitmodules")
-            for line in self._modules.read(f"{above[-1]}/{name}")
-            .decode(errors="replace")
-            .splitlines()
+            for line in decode_safely(self._modules.read(f"{above[-1]}/{name}")).splitlines()
         } - {""}
         for each in missing:
             homes = above[:1] if each.is_fixed else starts if len(starts) == 1 else above
@@ -231,7 +230,7 @@ class Programs:
         length, home = next(found, (0, homes[0]))
         if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing
             return ""
-        here = os.path.normpath(os.path.join(home, folder))
+        here = join_normal(home, folder)
         # for a name alone, a scan of single files does not search the tree
         is_searched = folder or len(self._tops) > 1
         same = self._list_ends(file, name) if is_searched else []
@@ -241,7 +240,7 @@ class Programs:
         is_there = length == len(parts) and folder and not used.is_open
         near: Sequence[str] = ()
         if len(moved) == 1:
-            where = os.path.dirname(os.path.normpath(os.path.join(home, moved[0])))
+            where = os.path.dirname(join_normal(home, moved[0]))
             # deeper folders may be parts of other repositories
             is_own = not length and len(homes) <= _SHALLOW and where == os.path.dirname(file)
             if is_own or _is_like(folder, os.path.dirname(moved[0]), is_certain):
@@ -269,18 +268,16 @@ class Programs:
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""
-        files = list(self._programs)
-        for top in filter(os.path.isdir, self._programs):
-            files += [f"{top}/{name}" for name in sorted(os.listdir(top))]
-        return [*filter(None, map(read, filter(_is_python, files)))]
+        inside = (f"{top}/{name}" for top in self._programs for name in sorted(list_names(top)))
+        return [*filter(None, map(read, filter(_is_python, (*self._programs, *inside))))]
 
     def read_config(self, path: str, overrides: Mapping[str, Any]) -> HydraConfig | None:
         """Return the configuration of a program of Hydra, None if it is not read."""
         return self._read(read_hydra_config, path, self._modules, overrides)
 
-    def _read(self, read: Callable[..., Read | None], path: str, *others: Any) -> Read | None:
+    def _read(self, read: Callable[..., Read | None], *source: Any) -> Read | None:
         with suppress(TooManySteps, RecursionError), limit_steps():
-            return read(path, *others)
+            return read(*source)
         return None
 
     def list_defined(self, path: str, is_reported: bool = False) -> dict[str, ParserArgument]:
