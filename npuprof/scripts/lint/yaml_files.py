@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place, did_you_mean
@@ -14,6 +15,7 @@ from npuprof.scripts.reading.config_files import drop_doubles
 from npuprof.scripts.reading.shells.used_files import list_named_files
 from npuprof.scripts.reading.trees import Node, parse_yaml
 from npuprof.scripts.script_records import find_position
+from npuprof.system import decode_safely
 
 #: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.
 #: A search for what begins with a line feed is faster than for the start of a line.
@@ -36,31 +38,30 @@ def judge_yaml(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
     Keys may be arguments of a program above it. argparse takes such defaults without a check of
     their names and choices.
     """
-    text = data.decode(errors="replace")
+    text = decode_safely(data)
+    parse = partial(parse_yaml, path, text, [])
     yield from _judge_names(path, text, programs)
     yield from find_missing_files(path, [*list_named_files(path, text)], programs)
     keys = _KEY.findall(f"\n{text}")
     documents = f"\n{text}".split("\n---")
     if any(len({*each}) < len(each) for each in map(_KEY.findall, documents)):
-        for document in parse_yaml(path, text, []) or ():
+        for document in parse() or ():
             yield from drop_doubles(path, "The program", document)
-    parsers = programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else []
-    if not parsers:
+    parser = programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else None
+    if parser is None:
         yield from _find_unknown_keys(path, text, programs)
-    for parser in parsers:
-        for document in parse_yaml(path, text, []) or ():
-            for key, node in document.pairs or ():
-                known = parser.keys.get(key.value)
-                flag = known.flags[0] if known else f"--{key.value}"
-                value = node.value if known and known.kind and node.is_text else ...
-                # other code may take more than the choices
-                quoted = (str(value).lower(), path, programs.list_tree(path))
-                search = quoted if known else (flag, path)
-                for fault in find_flag_faults(parser, flag, value, programs):
-                    if not programs.is_quoted(*search):
-                        yield fault._replace(why="argparse does not check it.", **LIKELY).place(
-                            where=Place(path, *key.position)
-                        )
+        return
+    for key, node in (pair for document in parse() or () for pair in document.pairs or ()):
+        known = parser.keys.get(key.value)
+        flag = known.flags[0] if known else f"--{key.value}"
+        value = node.value if known and known.kind and node.is_text else ...
+        # other code may take more than the choices
+        quoted = (str(value).lower(), path, programs.list_tree(path))
+        search = quoted if known else (flag, path)
+        for fault in find_flag_faults(parser, flag, value, programs):
+            if not programs.is_quoted(*search):
+                fault = fault._replace(why="argparse does not check it.", **LIKELY)
+                yield fault.place(where=Place(path, *key.position))
 
 
 def _judge_names(path: str, text: str, programs: Programs) -> Iterator[Finding]:

@@ -48,12 +48,13 @@ class ClassReader:
             if get_last_name(find_root(base)) not in _BASES:
                 self.read(base, cls.outer or cls, prefix, depth + 1)
         for item in cls.node.body:
-            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                inner = find_class(item.annotation, cls) if self._is_nested else None
-                if inner and "Enum" not in write_source(inner.node).partition(":")[0]:
-                    self.read(item.annotation, cls, f"{prefix}{item.target.id}.", depth + 1)
-                else:
-                    self._read_field(item, f"{prefix}{item.target.id}", cls)
+            match item:
+                case ast.AnnAssign(ast.Name(name), annotation):
+                    inner = find_class(annotation, cls) if self._is_nested else None
+                    if inner and "Enum" not in write_source(inner.node).partition(":")[0]:
+                        self.read(annotation, cls, f"{prefix}{name}.", depth + 1)
+                    else:
+                        self._read_field(item, f"{prefix}{name}", cls)
 
     def _read_other(self, node: ast.expr, scope: Scope, depth: int) -> None:
         """Read a class of another library, or each class that a name may stand for."""
@@ -62,19 +63,20 @@ class ClassReader:
             for each in bindings:
                 self.read(each.node, home, depth=depth + 1)
             return
-        library, _, name = resolve_function_name(node, scope).partition(".")
+        dotted = resolve_function_name(node, scope)
+        library, name = dotted.partition(".")[0], dotted.rpartition(".")[2]
         classes = catalog.load_built_part("argument_classes")
-        known = {**classes["transformers"], **classes.get(library, {})}
-        names = [name.rpartition(".")[2]]
-        if library not in classes or names[0] not in known:
+        known = classes["transformers"] | classes.get(library, {})
+        if library not in classes or name not in known:
             self._gaps.append(f"{write_source(node)} is not in the tree")
             return
         self._gaps.append(NO_RELEASE)
-        for name in names:
+        names = [name]
+        for name in names:  # also over those that are added
             bases = known[name]["bases"]
             names += [base for base in bases if base in known and base not in names]
             for field, kind in known[name]["fields"].items():
-                self._add(field, kind, (), [], f"{library}.{name}")
+                self._add(field, kind, f"{library}.{name}")
 
     def _read_field(self, item: ast.AnnAssign, name: str, cls: Scope) -> None:
         kind, choices = read_type(item.annotation)
@@ -89,10 +91,15 @@ class ClassReader:
                     kind = ""
                 case ast.keyword("metadata", value) if not isinstance(value, ast.Dict):
                     self._gaps.append(f"the metadata of {name} are computed")
-        self._add(name, kind, choices, own, f"{cls.file}:{item.lineno}")
+        self._add(name, kind, f"{cls.file}:{item.lineno}", choices, own)
 
     def _add(
-        self, name: str, kind: str, choices: tuple[Any, ...], own: Sequence[str], where: str
+        self,
+        name: str,
+        kind: str,
+        where: str,
+        choices: tuple[Any, ...] = (),
+        own: Sequence[str] = (),
     ) -> None:
         """Add the argument of a field, with flags of its own beside those by its name."""
         names = [name]

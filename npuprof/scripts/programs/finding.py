@@ -90,8 +90,8 @@ class Programs:
         """Return the parser of a program if its file defines one: those of others take longer."""
         return self.read_parser(path) if b"ArgumentParser" in self._modules.read(path) else None
 
-    def find_by_keys(self, path: str, keys: Collection[str]) -> list[Parser]:
-        """Return the parser that takes a file's keys as defaults, nothing if there are several.
+    def find_by_keys(self, path: str, keys: Collection[str]) -> Parser | None:
+        """Return the parser that takes a file's keys as defaults, None if there are several.
 
         It is that of programs in the folders above the file. Its gaps do not matter for defaults.
         """
@@ -100,7 +100,7 @@ class Programs:
             parser = self.read_parser(file)
             if parser and sum(key in parser.keys for key in keys) >= len(keys) * _KNOWN_KEYS:
                 found[frozenset(parser.keys)] = parser._replace(gaps=())
-        return [*found.values()] if len(found) == 1 else []
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def _find_defaulting(self, folder: Path) -> list[str]:
         """Return the programs in a folder that take a table of defaults, or import what does."""
