@@ -112,10 +112,10 @@ def judge_programs(
             hint = "write --node_rank $NODE_RANK, or --rdzv_endpoint HOST:PORT"
             added.append(_build_start_finding(started.nodes, what, why, hint))
         given = by_scope.get(started.scope)
-        path = (given or started.first) and programs.find(
-            imported.file, started.script, started.module
-        )
-        parser = programs.read_parser(path) if started.first and path else None
+        path = ""
+        if given or started.first:
+            path = programs.find(imported.file, started.script, started.module)
+        parser = programs.read_parser(path) if started.first else None
         if parser and parser.complete and not parser.has_positional:
             what = f"{path} takes no argument without a flag, but gets {started.first}"
             added.append(
@@ -153,7 +153,7 @@ def _find_unused_flags(
     unused = imported.list_records(UnusedVariable)
     if not unused:
         return
-    parser = programs.read_parser(path) if path else None
+    parser = programs.read_parser(path)
     flags = (parser and parser.flags) or programs.list_defined(path or imported.file, True)
     names = catalog.record_names(section)
     for variable in unused:
@@ -202,7 +202,7 @@ def _judge_program(
         for each in given
     ]
     overrides = {name: ... if each.reason else each.value for name, each in named}
-    config = programs.read_config(path, overrides) if path else None
+    config = programs.read_config(path, overrides)
     judged: list[tuple[ScriptSetting, list[Fault]]] = []
     is_own = False
     if config or (program and program.syntax == "hydra"):
@@ -292,10 +292,15 @@ def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, l
             each for each in parsers if not marks or len(marks & each.flags.keys()) >= MOST_MARKS
         ]
         for name, value in sections.get(program.section, {}).items() if own else ():
+            flags = [
+                (spell_flag(".".join((name, *path))), item)
+                for path, item in list_table_leaves(value)
+                if not (item is False or item == {})  # no flag, or that of the negation
+            ]
             found = [
                 [
                     fault
-                    for flag, item in _iterate_flags(name, value)
+                    for flag, item in flags
                     for fault in find_flag_faults(parser, flag, item, programs)
                 ]
                 for parser in own
@@ -320,15 +325,6 @@ def _iterate_override_faults(
         found = [_find_override_faults(config, name, overrides) for config in configs]
         faults = [fault._replace(**how) for fault in found[0]] if all(found) else []
         yield format_key_path(format_full_key("verl", path[0]), path[1:]), faults
-
-
-def _iterate_flags(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the flags of an argument of a preset with their values; a table has several."""
-    if isinstance(value, dict):
-        for inner, item in value.items():
-            yield from _iterate_flags(f"{name}.{inner}", item)
-    elif value is not False:  # no flag, or that of the negation
-        yield spell_flag(name), value
 
 
 def find_flag_faults(

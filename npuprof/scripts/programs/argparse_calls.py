@@ -306,8 +306,7 @@ class _Program:
                     text = b"\n".join(
                         self._list_lines(scope.file)[statement.lineno - 1 : statement.end_lineno]
                     )
-                    is_parsing = _can_parse(text, text, False)
-                    if not is_parsing and self._words.isdisjoint(split_words(text)):
+                    if self._words.isdisjoint(split_words(text)) and b"ArgumentParser" not in text:
                         continue
                     inside = [Scope(statement, scope)]
                 case ast.For(target, iterated):

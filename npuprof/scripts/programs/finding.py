@@ -100,7 +100,7 @@ class Programs:
             parser = self.read_parser(file)
             if parser and sum(key in parser.keys for key in keys) >= len(keys) * _KNOWN_KEYS:
                 found[frozenset(parser.keys)] = parser._replace(gaps=())
-        return next(iter(found.values())) if len(found) == 1 else None
+        return found.popitem()[1] if len(found) == 1 else None
 
     def _find_defaulting(self, folder: Path) -> list[str]:
         """Return the programs in a folder that take a table of defaults, or import what does."""
@@ -255,16 +255,13 @@ class Programs:
             if not near and (ending != ".json" or "conf" in path or is_own):  # others are data
                 is_near = is_there or (is_certain and is_program and is_own)
                 likeness = _ALIKE if is_near else _MORE_ALIKE if folder else _MOST_ALIKE
-                near = [
-                    os.path.join(folder, each)
-                    for each in find_nearest_names(name, beside, 1, likeness)
-                    if folder or home == homes[0]
-                ]
+                nearest = find_nearest_names(name, beside, 1, likeness)
+                near = [os.path.join(folder, each) for each in nearest]
         if near:
             return f"did you mean {near[0]}?"
-        if is_program and is_there and len(beside) > 1 - is_certain:
-            return "correct the path" if len(parts) > 1 or home in homes[:_CLOSE] else ""
-        return ""
+        is_close = len(parts) > 1 or home in homes[:_CLOSE]
+        is_gone = is_program and is_there and is_close and len(beside) > 1 - is_certain
+        return "correct the path" if is_gone else ""
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""
@@ -275,9 +272,10 @@ class Programs:
         """Return the configuration of a program of Hydra, None if it is not read."""
         return self._read(read_hydra_config, path, self._modules, overrides)
 
-    def _read(self, read: Callable[..., Read | None], *source: Any) -> Read | None:
+    def _read(self, read: Callable[..., Read | None], path: str, *others: Any) -> Read | None:
+        """Return what is read of a program, None for a path that is empty."""
         with suppress(TooManySteps, RecursionError), limit_steps():
-            return read(*source)
+            return read(path, *others) if path else None
         return None
 
     def list_defined(self, path: str, is_reported: bool = False) -> dict[str, ParserArgument]:

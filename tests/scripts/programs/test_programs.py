@@ -895,3 +895,14 @@ def test_a_program_in_a_folder_that_a_command_names_is_found(
     (tmp_path / "scripts/run.sh").write_text(f"{start} --bf17\n")
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     assert [each.code for each in found if each.code == "NP212"] == ["NP212"] * is_found
+
+
+def test_an_unused_variable_of_a_program_that_is_not_found_is_judged_by_the_tree(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "options.py").write_text("group.add_argument('--warmup', type=int)\n")
+    (tmp_path / "__init__.py").write_text("")  # as in examples/msdp of Megatron-LM
+    (tmp_path / "run.sh").write_text(f"WARMUP=3\ntorchrun pretrain_gpt.py {MARKS} --bf16\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.code for each in found if "WARMUP" in each.message] == ["NP843"]
+    assert "There is a flag --warmup." in "".join(each.why + each.hint for each in found)
