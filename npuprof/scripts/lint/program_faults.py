@@ -82,6 +82,8 @@ _OUTSIDE = re.compile(
     r"not in the tree|sys\.argv|mindspeed|add_argument of|add_\w+_args\(\) gets"
     r"|ignore unknown|is computed"
 )
+#: An override that chooses an option of a group, or that is for Hydra itself.
+_GROUP = re.compile(r"-|hydra\b|.*[/@]")
 #: A flag that names a file.
 _CONFIG = re.compile("conf|cfg|yaml")
 #: The key and the place of a setting, or of a finding about it.
@@ -321,8 +323,8 @@ def _iterate_override_faults(
         return
     # the command may name another configuration
     how = {} if "--config-name" in overrides else LIKELY
-    for path, name in zip(leaves, overrides, strict=True):
-        found = [_find_override_faults(config, name, overrides) for config in configs]
+    for path in leaves:
+        found = [_find_override_faults(config, ".".join(path), overrides) for config in configs]
         faults = [fault._replace(**how) for fault in found[0]] if all(found) else []
         yield format_key_path(format_full_key("verl", path[0]), path[1:]), faults
 
@@ -414,13 +416,11 @@ def _find_override_faults(
     """Return the faults of an override of Hydra, by the keys of the configuration."""
     key = name.lstrip("+~")
     prefix = name.removesuffix(key)
-    is_group = key in config.groups or "/" in key or "@" in key
-    if is_group or prefix == "++" or re.match(r"-|hydra\b", key):
-        return []
     # an override before it may have made the key
-    above = list(accumulate(key.split("."), "{}.{}".format))
-    others = (f"{mark}{each}" for mark in ("", "+", "++", "~") for each in above)
-    if any(each in overrides for each in others if each != name):
+    above = [*accumulate(key.split("."), "{}.{}".format)]
+    others = {f"{mark}{each}" for mark in ("", "+", "++", "~") for each in above} - {name}
+    is_group = key in config.groups or _GROUP.match(key)
+    if is_group or prefix == "++" or not others.isdisjoint(overrides):
         return []
     known = config.keys.get(key)
     if prefix == "+":

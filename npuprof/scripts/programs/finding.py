@@ -232,9 +232,9 @@ class Programs:
             return ""
         here = join_normal(home, folder)
         # for a name alone, a scan of single files does not search the tree
-        is_searched = folder or len(self._tops) > 1
+        is_searched = not used.is_open and (folder or len(self._tops) > 1)
         same = self._list_ends(file, name) if is_searched else []
-        moved = [os.path.relpath(each, home) for each in same or () if not used.is_open]
+        moved = [os.path.relpath(each, home) for each in same or ()]
         beside = sorted(each for each in list_names(here) if each.endswith(ending))
         is_program = ending in (".py", ".sh")
         is_there = length == len(parts) and folder and not used.is_open

@@ -130,7 +130,7 @@ class HydraConfig:
             count_steps(10)
             name = f"{prefix}{key.value}"
             # a table or list has no value, either
-            is_open = value.value is None or "${" in str(value.value) or value.value == "???"
+            is_open = value.value in (None, "???") or "${" in str(value.value)
             before = self.keys.get(name, HydraKey(""))
             is_plain = not is_open and before.is_plain
             is_list = value.items is not None or before.is_list
