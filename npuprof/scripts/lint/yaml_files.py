@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from npuprof.catalog import build_finding
@@ -13,7 +13,7 @@ from npuprof.scripts.lint.program_faults import find_flag_faults, find_missing_f
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.reading.config_files import drop_doubles
 from npuprof.scripts.reading.shells.used_files import list_named_files
-from npuprof.scripts.reading.trees import Node, parse_yaml
+from npuprof.scripts.reading.trees import iterate_collections, parse_yaml
 from npuprof.scripts.script_records import find_position
 from npuprof.system import decode_safely
 
@@ -25,9 +25,9 @@ _FEWEST_KEYS = 12
 _DOTTED = re.compile(
     r"\n[ -]*(?:\w+[ ]*:[ ]*)?['\"]?((?:[A-Za-z_]\w*\.){2,}\w+)['\"]?[ ]*(?:#|\r?(?!.))"
 )
-#: Any key, the maximum share and number of unknown ones, and a key of a table that may have any.
+#: Any key, the maximum share and number of unknown ones, and the path of a table that may have any.
 _ANY_KEY = re.compile(r"\n *(?:- )?([a-z_]\w*):(?=\s)")
-_OPEN_TABLE = re.compile("^hydra$|arg|param|env|fsdp|accelerator")
+_OPEN_TABLE = re.compile(r"/(?:hydra/|(?!\d)[^/]*(?:arg|param|env|fsdp|accelerator))")
 _UNKNOWN_KEYS = 0.1
 _MOST_UNKNOWN = 10
 
@@ -99,26 +99,14 @@ def _find_unknown_keys(path: str, text: str, programs: Programs) -> Iterator[Fin
         and not re.search(rf"[&*.{{]{key}\b", text)
         and not programs.is_quoted(key, path)
     ]
-    for node in _list_keys(parse_yaml(path, text, []) or (), unknown) if unknown else ():
-        if node.value in unknown:
-            what = f"no program of the tree has an argument {node.value}"
+    tables = iterate_collections(parse_yaml(path, text, []) or []) if unknown else ()
+    for place, table in tables:
+        pairs = table.pairs or ()
+        own = [key for key, _ in pairs if key.value in unknown]
+        # another table may have any keys
+        for key in own if len(own) < len(pairs) and not _OPEN_TABLE.search(place) else ():
+            what = f"no program of the tree has an argument {key.value}"
             why = "Nearly all other keys are arguments of its programs, or fields of its classes."
-            hint = did_you_mean(node.value, [each[2:] for each in defined], "remove it")
-            where = Place(path, *node.position)
+            hint = did_you_mean(key.value, [each[2:] for each in defined], "remove it")
+            where = Place(path, *key.position)
             yield build_finding("NP212", what, why, hint, where=where, **LIKELY)
-
-
-def _list_keys(nodes: Sequence[Node], unknown: Sequence[str]) -> Iterator[Node]:
-    """Yield the keys of tables with other keys than the unknown ones.
-
-    Those below a key that stands for any arguments are left out.
-    """
-    for node in nodes:
-        yield from _list_keys(node.items or (), unknown)
-        pairs = node.pairs or ()
-        is_known = any(key.value not in unknown for key, _ in pairs)
-        for key, value in pairs:
-            if is_known:
-                yield key
-            if not _OPEN_TABLE.search(str(key.value)):
-                yield from _list_keys([value], unknown)
