@@ -222,16 +222,16 @@ class _Program:
         """Return whether an expression is a parser that the files make."""
         if isinstance(node, ast.Attribute):
             name = write_source(node)
-            made = [
-                self._makes_parser(value, each.scope)
+            values = [
+                (value, each.scope)
                 for each in self._parts
                 for value in each.index.attributes.get(name, ())
             ]
-            return bool(made) and all(made)
-        values = [each.node for each in _list_bindings(node, scope)] or [node]
-        if any(_is_direct(each, scope) for each in values):  # instead of a parameter
-            values = [each for each in values if not isinstance(each, ast.arg)]
-        return all(self._makes_parser(each, scope) for each in values)
+        else:
+            values = [(each.node, scope) for each in _list_bindings(node, scope)]
+            if any(_is_direct(each, scope) for each, _ in values):  # instead of a parameter
+                values = [each for each in values if not isinstance(each[0], ast.arg)]
+        return all(self._makes_parser(*each) for each in values or [(node, scope)])
 
     # functions
 
@@ -288,12 +288,11 @@ class _Program:
                     # its methods may give it to other functions
                     self._names.add("self")
                     self._words.add(b"self")
-                    names = [
-                        getattr(each, "name", "_")
+                    # a text, or methods beside those of the base
+                    if len(bases) > 1 or not all(
+                        isinstance(each, ast.Expr) or _is_added(getattr(each, "name", "_"))
                         for each in statement.body
-                        if not isinstance(each, ast.Expr)
-                    ]
-                    if len(bases) > 1 or not all(map(_is_added, names)):
+                    ):
                         self._add_gap(OTHER_CLASS, statement, scope)
                 case ast.Assign(targets, value) if any(
                     self._is_parser(each, scope) for each in targets
@@ -352,7 +351,7 @@ class _Program:
             # of classes that also read files of arguments
             or (name == "parse" and self._is_parser(node.func.value, scope))
         ):
-            self._read_parsing(name, node, node.func.value, scope)
+            self._read_parsing(node, node.func, scope)
         elif (
             any(self._is_parser(each, scope) for each in values)
             and name not in _BUILTINS
@@ -384,19 +383,19 @@ class _Program:
         is_abbreviated = _fold(options.get("allow_abbrev", ast.Constant(True)), scope) is not False
         self._abbreviated |= is_abbreviated and scope.node in self._reached
 
-    def _read_parsing(self, name: str, node: ast.Call, owner: ast.expr, scope: Scope) -> None:
+    def _read_parsing(self, node: ast.Call, method: ast.Attribute, scope: Scope) -> None:
         """Note how a parser reads the command line."""
         if scope.node not in self._reached:
             return
         self._strictness.append(0)
         options = {each.arg: each.value for each in node.keywords}
         given = options.get("args", *node.args[:1])
-        if name not in _STRICT or "return_remaining_strings" in options:
+        if method.attr not in _STRICT or "return_remaining_strings" in options:
             if _is_direct(node, scope):
                 self._partial.add(scope.node)
             elif not self._is_off(node, scope):
                 self._add_gap("the parser may ignore unknown arguments", node, scope)
-        elif not self._is_made(owner, scope):
+        elif not self._is_made(method.value, scope):
             self._add_gap("the parser is not followed", node, scope)
         elif given and not (
             write_source(given) == "sys.argv[1:]"
