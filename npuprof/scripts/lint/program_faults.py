@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from argparse import REMAINDER
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,7 +32,6 @@ from npuprof.model import (
     LIKELY,
     Finding,
     NpuprofError,
-    TomlTable,
     did_you_mean,
     find_nearest_names,
 )
@@ -265,7 +263,10 @@ def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[st
         findings = preset.findings
         with suppress(NpuprofError):  # it is in the report
             config = checked.resolve_preset(preset.name)
-            judged = dict(_iterate_faults(config, programs))
+            judged = {
+                key: found[0] if all(found) else []
+                for key, found in _iterate_faults(config, programs)
+            }
             findings = [
                 finding
                 for finding in findings
@@ -284,10 +285,10 @@ def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[st
     return report._replace(presets=presets, by_programs=True)
 
 
-def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, list[Fault]]]:
-    """Yield the arguments that some parsers judge by full key, with what all of them reject."""
-    parsers = programs.read_named(programs.read_parser)
+def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, list[list[Fault]]]]:
+    """Yield the arguments that some programs judge by full key, with what each of them rejects."""
     sections = config.sections()
+    parsers = programs.read_named(programs.read_parser)
     for program in filter(None, map(find_program, ("megatron", "args"))):
         marks = {f"--{name}" for name in program.marks}
         own = [
@@ -307,26 +308,19 @@ def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, l
                 ]
                 for parser in own
             ]
-            yield format_full_key(program.section, name), found[0] if all(found) else []
-    yield from _iterate_override_faults(sections["verl"], programs)
-
-
-def _iterate_override_faults(
-    table: TomlTable, programs: Programs
-) -> Iterator[tuple[str, list[Fault]]]:
-    """Yield the overrides that some configurations judge, as ``_iterate_faults`` does."""
-    leaves = dict(list_table_leaves(table))
+            yield format_full_key(program.section, name), found
+    leaves = dict(list_table_leaves(sections["verl"]))
     overrides = {".".join(path): value for path, value in leaves.items()}
     read = partial(programs.read_config, overrides=overrides)
-    configs = programs.read_named(read) if table else []
-    if not configs or not all(config.is_complete for config in configs):
-        return
+    configs = programs.read_named(read) if sections["verl"] else []
     # the command may name another configuration
     how = {} if "--config-name" in overrides else LIKELY
-    for path in leaves:
-        found = [_find_override_faults(config, ".".join(path), overrides) for config in configs]
-        faults = [fault._replace(**how) for fault in found[0]] if all(found) else []
-        yield format_key_path(format_full_key("verl", path[0]), path[1:]), faults
+    is_complete = configs and all(each.is_complete for each in configs)
+    for name, *inner in leaves if is_complete else ():
+        override = ".".join((name, *inner))
+        found = [_find_override_faults(each, override, overrides) for each in configs]
+        key = format_key_path(format_full_key("verl", name), tuple(inner))
+        yield key, [[fault._replace(**how) for fault in faults] for faults in found]
 
 
 def find_flag_faults(
@@ -387,7 +381,7 @@ def _find_value_fault(
 ) -> Fault | None:
     """Return the fault of the values after one flag, None if they may be right."""
     nargs = argument.nargs
-    if value is ... or nargs in (ANY_NUMBER, REMAINDER) or isinstance(value, dict):
+    if value is ... or nargs is ANY_NUMBER or isinstance(value, dict):
         return None
     values = [] if value is True else value if isinstance(value, list) else [value]
     why = f"{_STOPS} {flag} is defined in {argument.where}."
