@@ -155,20 +155,18 @@ def _find_unused_flags(
         return
     parser = programs.read_parser(path)
     flags = (parser and parser.flags) or programs.list_defined(path or imported.file, True)
-    names = catalog.record_names(section)
+    known = {*flags, *map(spell_flag, catalog.record_names(section))}
     for variable in unused:
-        plain = variable.name.lower()
-        for name in (plain, plain.replace("_", "-")):
-            flag = f"--{name}"
-            if flag in flags or name in names:
-                yield build_unused_finding(variable, f" There is a flag {flag}.")
-                break
+        flag = f"--{variable.name.lower()}"
+        found = [each for each in (flag, flag.replace("_", "-")) if each in known]
+        if found:
+            yield build_unused_finding(variable, f" There is a flag {found[0]}.")
 
 
 def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
-    if setting.dead or setting.commented or setting.reason == OVERRIDE:
+    if setting.reason == OVERRIDE:
         return []
     top = programs.find_top(os.path.dirname(setting.file))
     nearest = programs.find_nearest(section, name, top)

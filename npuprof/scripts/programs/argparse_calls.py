@@ -374,14 +374,17 @@ class _Program:
 
     def _read_options(self, node: ast.Call, scope: Scope) -> None:
         """Read the options with which a parser is created."""
-        options = {each.arg: each.value for each in node.keywords}
-        if not options.keys().isdisjoint((None, "prefix_chars")):
-            self._add_gap("the parser may have other prefixes", node, scope)
-        parents = list_parts(options.get("parents", ast.List([])))
-        if not all(self._is_parser(each, scope) for each in parents):
-            self._add_gap("a parent of the parser is not followed", node, scope)
-        is_abbreviated = _fold(options.get("allow_abbrev", ast.Constant(True)), scope) is not False
-        self._abbreviated |= is_abbreviated and scope.node in self._reached
+        abbreviated = True
+        for keyword in node.keywords:
+            if keyword.arg == "allow_abbrev":
+                abbreviated = _fold(keyword.value, scope) is not False
+            elif keyword.arg in (None, "prefix_chars"):
+                self._add_gap("the parser may have other prefixes", node, scope)
+            elif keyword.arg == "parents" and not all(
+                self._is_parser(each, scope) for each in list_parts(keyword.value)
+            ):
+                self._add_gap("a parent of the parser is not followed", node, scope)
+        self._abbreviated |= abbreviated and scope.node in self._reached
 
     def _read_parsing(self, node: ast.Call, method: ast.Attribute, scope: Scope) -> None:
         """Note how a parser reads the command line."""

@@ -69,12 +69,12 @@ class Programs:
         self._programs = [os.path.normpath(each) for each in programs]
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
-        self._tops = [*(_find_top(each) for each in (*folders, os.curdir)), *self._programs]
+        self._tops = [*map(_find_top, (*folders, os.curdir)), *roots]
         #: in their folders and in ``src`` there, modules are searched as by a file there
         self._homes = [
             join_normal(top, home, "program.py") for top in self._tops for home in ("", "src")
         ]
-        self._modules = open_modules([*self._tops, *roots], roots=roots, loaded=loaded)
+        self._modules = open_modules(self._tops, roots=roots, loaded=loaded)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, ParserReader(self._modules).read))
         self.list_tree = self._modules.list_tree
