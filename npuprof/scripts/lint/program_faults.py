@@ -216,10 +216,10 @@ def _judge_program(
             # the keys of another file may be arguments instead
             parser = parser._replace(gaps=(*parser.gaps, *filter(_CONFIG.search, overrides)))
         known = sum(each.name.replace("-", "_") in parser.keys for each in given)
-        is_most = known >= len(given) * _KNOWN_FLAGS
-        is_most &= not any(map(_OUTSIDE.search, parser.gaps))
-        marks = {f"--{name}" for name in program.marks} if program else set()
-        is_own = parser.complete and not marks <= parser.flags.keys()
+        is_outside = any(map(_OUTSIDE.search, parser.gaps))
+        is_most = known >= len(given) * _KNOWN_FLAGS and not is_outside
+        marks = program.marks if program else ()
+        is_own = parser.complete and any(f"--{name}" not in parser.flags for name in marks)
         for flag, each in named:
             # of a program with arguments that have no flag, a file may be one
             is_positional = each.file.endswith(YAML_ENDINGS) and parser.has_positional
