@@ -70,14 +70,13 @@ _YAML_FILE = re.compile(rb"""['"]([\w./-]+\.ya?ml)['"]""")
 _KEY = re.compile(rb"""^['"]?([\w.-]+)['"]?[ ]*:""", re.MULTILINE)
 #: Functions to which a parser may be passed.
 _BUILTINS = ("isinstance", "print", "type", "str", "build_group", "add_config_arguments")
-#: The arguments that methods and functions add: of DeepSpeed, a command, and of trl.
+#: The arguments that calls add: those of DeepSpeed, and a command.
 _ADDED = {
     "add_config_arguments": (
         *("--deepspeed", "--deepspeed_config", "--deepspeed_mpi"),
         *("--deepscale", "--deepscale_config"),
     ),
     "add_subparsers": ("command",),
-    "parse_args_and_config": ("--config",),
 }
 _LAST_NAMES = frozenset(("ArgumentParser", *(name.rpartition(".")[2] for name in LIBRARIES)))
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
@@ -391,6 +390,8 @@ class _Program:
         if scope.node not in self._reached:
             return
         self._strictness.append(0)
+        if method.attr == "parse_args_and_config":
+            self._arguments.append(ParserArgument(("--config",), f"{scope.file}:{node.lineno}"))
         options = {each.arg: each.value for each in node.keywords}
         given = options.get("args", *node.args[:1])
         if method.attr not in _STRICT or "return_remaining_strings" in options:
