@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.checks import is_fixable
@@ -123,6 +122,8 @@ class JudgingVerb(Verb):
             raise NpuprofError([*errors, Finding("NP015", what, "", "fix the errors listed above")])
         if known.raw is None:
             if not self.write_baseline:
+                import shlex
+
                 what = f"there is no baseline {self.baseline}"
                 named = shlex.quote(str(self.baseline))
                 raise build_error(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable
 
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
@@ -131,6 +130,8 @@ def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Fi
 
 def build_project_folder_finding(requested: str, is_option: bool) -> Finding:
     """Return the finding for a store argument that is a project with a store."""
+    import shlex
+
     inner = os.path.join(requested, "profiles").removeprefix("./")
     what = f"{requested!r} is not a store of presets: the store is in {inner}"
     quoted = shlex.quote(inner)
