@@ -116,7 +116,7 @@ def test_a_program_that_is_a_folder_or_not_executable_is_named_as_such(
     (tmp_path / "plain/a.sh").write_text("echo hi\n")
     for program, *answers in (
         ("plain", "it is a folder", "name a program"),
-        ("plain/a.sh", "chmod +x plain/a.sh, or start it with"),
+        ("plain/a.sh", "chmod +x plain/a.sh, or write its interpreter before it"),
     ):
         words = [*NPUPROF, "run", "leaf", "--", program]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)

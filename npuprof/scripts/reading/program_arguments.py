@@ -79,7 +79,7 @@ def _list_own_arguments() -> list[Search]:
 
 def _match_spellings(name: str) -> Search:
     """Return the search for all spellings of an argument."""
-    first, second, *_ = re.split("[-_]", name)
+    first, second, *_ = (*re.split("[-_]", name), "")
     begins = (f"{first}-{second}", f"{first}_{second}", first + second.capitalize())
     either = re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
     return [text.encode() for text in begins], re.compile(rf"{either}\b".encode())
