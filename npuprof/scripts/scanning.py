@@ -55,6 +55,8 @@ _COMMANDS = re.compile(r"^(?:run|setup|command): *\|[-+]?\n((?:[ \t]+.*\n|\n)+)"
 _MOST_PARTS = 10
 #: The maximum number of files per process and batch: files of a folder share imports.
 _BATCH = 100
+#: The number of files whose imports are indexed first.
+_SAMPLE = 40
 
 
 class Scanned:
@@ -202,9 +204,17 @@ class _Scanner:
         size = min(len(files) // 64 + 8, _BATCH)
         batches = [files[start : start + size] for start in range(0, len(files), size)]
         for scans in map_in_processes(
-            lambda batch: [self._scan_file(file, len(files) > 1) for file in batch], batches
+            lambda batch: [self._scan_file(file, len(files) > 1) for file in batch],
+            batches,
+            partial(self._index_imported, files[:: len(files) // _SAMPLE + 1]),
         ):
             yield from scans
+
+    def _index_imported(self, files: list[str]) -> None:
+        """Find out what modules supply to some files: most others import the same."""
+        for file in files:
+            with isolate_faults(file, []):
+                may_call_settings(file, self.modules.read(file), self.modules)
 
     def _scan_file(self, file: str, among_others: bool) -> _Scan:
         data = read_script_file(file, among_others)

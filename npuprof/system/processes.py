@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import pairwise, takewhile
 
 from npuprof.model import TYPE_CHECKING, Record
 
@@ -33,8 +34,8 @@ PIPE = -1
 DEVNULL = -3
 #: A reading process is ended if nothing arrives from it for this long, in seconds.
 PATIENCE = 60.0
-#: One of as many batches is done before the others.
-_SAMPLE = 20
+#: The size of a number in a pipe, in bytes.
+_NUMBER = 4
 #: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes
 #: forever.
 _LONGEST = 60
@@ -498,53 +499,95 @@ def fork() -> int:
 # -- copies of this process -----------------------------------------------------------------------
 
 
-def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> Iterator[Result]:
-    """Yield the results of ``work`` for batches, in order, from a copy of this process per CPU.
+def map_in_processes(
+    work: Callable[[Batch], Result], batches: Sequence[Batch], prepare: Callable[[], object] = list
+) -> Iterator[Result]:
+    """Yield the results of ``work`` for batches, in order, from this process and a copy per CPU.
 
-    Some are done before there are copies, which then know what most others need. This process works
-    itself if that is as fast, if it cannot be forked (other threads, not Linux), and after a copy
-    was killed.
+    This process works alone if that is as fast, or if it cannot be forked (other threads, not
+    Linux). Before a fork, it does what all would have to ``prepare``. It works on what a copy
+    leaves that failed or was killed.
     """
     import threading
 
-    copies = min(len(os.sched_getaffinity(0)), len(batches) // 8) if sys.platform == "linux" else 1
+    count = min(len(os.sched_getaffinity(0)), len(batches) // 8) if sys.platform == "linux" else 1
     # a fork has no other threads: locks that they held would stay locked
-    if copies < 2 or threading.active_count() > 1:
+    if count < 2 or threading.active_count() > 1:
         yield from map(work, batches)
         return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+    prepare()
+    import pickle
 
-    sampled = iter([work(batch) for batch in batches[::_SAMPLE]])
-    rest = [*batches]
-    del rest[::_SAMPLE]
+    # each begins at a place of its own, as neighbours have imports in common
+    starts = [len(batches) * place // count for place in range(count + 1)]
+    queues = [_open_queue(range(*part)) for part in pairwise(starts)]
+
+    def work_from(place: int) -> Iterator[tuple[int, Result]]:
+        for queue in queues[place:] + queues[:place]:
+            while taken := os.read(queue, _NUMBER):  # no other process gets it
+                number = int.from_bytes(taken)
+                yield number, work(batches[number])
+
+    copies: dict[int, IO[bytes]] = {}
+    results: dict[int, Result] = {}
     done = 0
-    with (
-        ProcessPoolExecutor(
-            copies, multiprocessing.get_context("fork"), _begin_copy, (work,)
-        ) as pool,
-        suppress(BrokenProcessPool),
-    ):
-        others = pool.map(_work_in_copy, rest)
-        for done in range(len(batches)):
-            yield next(others if done % _SAMPLE else sampled)
-        return
-    yield from map(work, batches[done:])
+    try:
+        with suppress(OSError):  # as many as the system allows
+            for place in range(1, count):
+                _start_copy(work_from(place), copies)
+        for number, result in work_from(0):
+            results[number] = result
+            while done in results:
+                yield results.pop(done)
+                done += 1
+        for output in copies.values():
+            with suppress(EOFError, pickle.UnpicklingError):
+                while True:
+                    results.update([pickle.load(output)])  # noqa: S301 - of a copy of this process
+    finally:
+        for process, output in copies.items():
+            output.close()
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        for queue in queues:
+            os.close(queue)
+    for number in range(done, len(batches)):
+        yield results.pop(number) if number in results else work(batches[number])
 
 
-_work: Callable[[Any], Any]
+def _open_queue(numbers: Iterable[int]) -> int:
+    """Return a pipe with numbers, without those for which it has no room."""
+    queue, end = os.pipe()
+    os.set_blocking(end, False)
+    os.write(end, b"".join(number.to_bytes(_NUMBER) for number in numbers))
+    os.close(end)
+    return queue
 
 
-def _begin_copy(work: Callable[[Any], Any]) -> None:
-    """Store the work function in a copy, so that it need not be sent.
+def _start_copy(results: Iterator[object], copies: dict[int, IO[bytes]]) -> None:
+    """Start a copy of this process, and add it to those with what they write: their results.
 
-    Interrupts are for the parent.
+    It writes at the end, as this process works until then. Interrupts are for this process. Raises
+    OSError.
     """
-    global _work
-    _work = work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import pickle
 
-
-def _work_in_copy(batch: Any) -> Any:
-    return _work(batch)
+    parent = os.getpid()
+    output, end = os.pipe()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        process = os.fork()
+        if not process:
+            try:
+                os.close(output)  # without a reader, writing fails
+                pickled = map(pickle.dumps, results)
+                kept = [*takewhile(lambda _: os.getppid() == parent, pickled)]
+                with os.fdopen(end, "wb") as file:
+                    file.writelines(kept)
+            finally:
+                os._exit(0)
+        copies[process] = os.fdopen(output, "rb")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(end)

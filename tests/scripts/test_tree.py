@@ -241,4 +241,4 @@ def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(
         answers.append((run("scan", "."), run("scan", ".", "--statistics")))
     assert answers[0] == answers[1]
     assert answers[0][0].out.count("NP203") == 16
-    assert len(forks) == 6, "three copies for each of the two commands"
+    assert len(forks) == 4, "two copies for each of the two commands"

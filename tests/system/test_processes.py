@@ -6,6 +6,7 @@ None that hangs is waited for without end.
 from __future__ import annotations
 
 import ast
+import fcntl
 import json
 import os
 import select
@@ -83,7 +84,7 @@ def test_processes_start_in_one_module() -> None:
         if (found := [*list_starts(path)])
     }
     assert set(starting) == {"npuprof/system/processes.py"}, starting
-    assert len(starting["npuprof/system/processes.py"]) >= 5
+    assert len(starting["npuprof/system/processes.py"]) >= 4
 
 
 # -- a clone of a stranger ------------------------------------------------------------------------
@@ -898,14 +899,43 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: count_threads() - before + 1)
 
 
-@pytest.mark.usefixtures("two_processors")
-def test_batches_are_shared_out_among_copies_of_the_process_in_order() -> None:
+@pytest.fixture
+def copy_works() -> Iterator[Callable[[], None]]:
+    """Return what each process calls in a batch: this one waits until its copy has called it."""
     parent = os.getpid()
-    results = list(processes.map_in_processes(lambda batch: (batch, os.getpid()), range(40)))
-    assert [batch for batch, _ in results] == list(range(40))
-    # the first one is done before the copies are made
-    assert results[0] == (0, parent)
-    assert {process for _, process in results[1:12]}.isdisjoint({parent})
+    start, end = os.pipe()
+    waited: list[bytes] = []
+
+    def tell() -> None:
+        if os.getpid() != parent:
+            os.write(end, b"x")
+        elif not waited:
+            waited.append(os.read(start, 1))
+
+    yield tell
+    os.close(start)
+    os.close(end)
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_batches_are_shared_out_among_the_process_and_its_copy_in_order(
+    copy_works: Callable[[], None],
+) -> None:
+    parent = os.getpid()
+    prepared: list[int] = []
+
+    def work(batch: int) -> tuple[int, int, list[int]]:
+        copy_works()
+        return batch, os.getpid(), prepared
+
+    results = list(
+        processes.map_in_processes(work, range(40), lambda: prepared.append(os.getpid()))
+    )
+    assert [batch for batch, _, _ in results] == list(range(40))
+    # each begins with a half, and what was prepared is known to both
+    assert results[0][1] == parent
+    assert results[20][1] != parent
+    assert all(known == [parent] for _, _, known in results)
 
 
 @pytest.mark.usefixtures("two_processors")
@@ -918,15 +948,95 @@ def test_two_batches_and_a_process_with_threads_are_worked_on_in_this_process() 
 
 
 @pytest.mark.usefixtures("two_processors")
-def test_batches_of_a_copy_that_was_killed_are_worked_on_all_the_same() -> None:
+@pytest.mark.parametrize("end", [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: 1 // 0])
+def test_batches_of_a_copy_that_was_killed_or_failed_are_worked_on_all_the_same(
+    end: Callable[[], object], copy_works: Callable[[], None]
+) -> None:
     parent = os.getpid()
 
     def work(batch: int) -> int:
-        if batch == 7 and os.getpid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
+        copy_works()
+        if os.getpid() != parent:
+            end()
         return batch
 
     assert list(processes.map_in_processes(work, range(40))) == list(range(40))
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_a_copy_is_ended_if_this_process_is_interrupted(
+    copy_works: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, copies = os.getpid(), list[int]()
+    fork = os.fork
+
+    def record() -> int:
+        copies.append(fork())
+        return copies[-1]
+
+    def work(batch: int) -> None:
+        copy_works()
+        if os.getpid() != parent:
+            signal.pause()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fork", record)
+    with pytest.raises(KeyboardInterrupt):
+        list(processes.map_in_processes(work, range(40)))
+    with pytest.raises(ProcessLookupError):
+        os.kill(copies[0], 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no copies")
+def test_a_copy_ends_with_a_process_that_is_killed() -> None:
+    code = """
+import os, signal, time
+from npuprof.system.processes import map_in_processes
+os.sched_getaffinity = lambda process: {0, 1}
+parent, (start, end) = os.getpid(), os.pipe()
+def work(batch):
+    if os.getpid() == parent:
+        os.read(start, 1)
+        os.kill(parent, signal.SIGKILL)
+    os.write(end, b"x")
+    while os.getppid() == parent:
+        time.sleep(0.001)
+    os.write(1, b"a batch of the copy\\n")
+list(map_in_processes(work, range(40)))
+"""
+    # its copy has the same output: that is read until both have ended
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=PATIENCE)
+    assert done.returncode == -signal.SIGKILL
+    assert done.stdout == b"a batch of the copy\n"
+
+
+@pytest.mark.usefixtures("two_processors")
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no copies")
+def test_batches_without_room_in_a_small_pipe_are_worked_on_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipe = os.pipe
+
+    def make_small_pipe() -> tuple[int, int]:
+        start, end = pipe()
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        return start, end
+
+    monkeypatch.setattr(os, "pipe", make_small_pipe)
+    assert list(processes.map_in_processes(str, range(3000))) == [*map(str, range(3000))]
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_this_process_works_alone_if_the_system_allows_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refuse)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert list(processes.map_in_processes(str, range(40))) == [*map(str, range(40))]
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 @pytest.mark.usefixtures("two_processors")
