@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
@@ -23,6 +23,8 @@ from npuprof.system.files import read_plain_file
 _MOST_FILES = 5000
 #: The same of all its files.
 _MOST_OTHERS = 25_000
+#: The number of cached imports: those of a folder are looked up one after the other.
+_MOST_FOUND = 10_000
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 
@@ -70,7 +72,7 @@ class _Finder:
         self._resolve = cache(os.path.realpath)
         self._list_tree = cache(_list_tree)
         self._list_folders = cache(partial(_climb_to_top, self._tops))
-        self._find = cache(self._find_module)
+        self._find = lru_cache(_MOST_FOUND)(self._find_module)
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file of an imported module, empty if it is outside the tree."""

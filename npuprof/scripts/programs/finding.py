@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,6 +48,8 @@ _MOST_ALIKE = 0.9
 _CLOSE = 3
 #: The number of folders from that of a script to the top, if its folder is directly below the top.
 _SHALLOW = 2
+#: The number of cached parsers: the scripts that start a program are near each other.
+_MOST_PARSERS = 100
 #: What is read of a program.
 Read = TypeVar("Read")
 
@@ -76,7 +78,9 @@ class Programs:
         ]
         self._modules = open_modules(self._tops, roots=roots, loaded=loaded)
         #: Returns the parser of a program by its file, None if it is not read.
-        self.read_parser = cache(partial(self._read, ParserReader(self._modules).read))
+        self.read_parser = lru_cache(_MOST_PARSERS)(
+            partial(self._read, ParserReader(self._modules).read)
+        )
         self.list_tree = self._modules.list_tree
         self._list_defined = cache(self._find_defined)
         self._list_defaulting = cache(self._find_defaulting)

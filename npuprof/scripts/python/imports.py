@@ -26,7 +26,7 @@ from npuprof.system import decode_safely
 #: Trees take forty times as much.
 _MOST_CACHED = 1_300_000
 #: The number of cached texts, which are much smaller: an import cycle reads its files in turn.
-_MOST_TEXTS = 600
+_MOST_TEXTS = 300
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
 _LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
