@@ -901,20 +901,20 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def copy_works() -> Iterator[Callable[[], None]]:
-    """Return what each process calls in a batch: this one waits until its copy has called it."""
+    """Return what each process calls in a batch: in its first one it waits for the other."""
     parent = os.getpid()
-    start, end = os.pipe()
-    waited: list[bytes] = []
+    of_parent, of_copy = os.pipe(), os.pipe()
+    met: list[bytes] = []
 
-    def tell() -> None:
-        if os.getpid() != parent:
-            os.write(end, b"x")
-        elif not waited:
-            waited.append(os.read(start, 1))
+    def meet() -> None:
+        own, other = (of_parent, of_copy) if os.getpid() == parent else (of_copy, of_parent)
+        if not met:
+            os.write(own[1], b"x")
+            met.append(os.read(other[0], 1))
 
-    yield tell
-    os.close(start)
-    os.close(end)
+    yield meet
+    for end in (*of_parent, *of_copy):
+        os.close(end)
 
 
 @pytest.mark.usefixtures("two_processors")
