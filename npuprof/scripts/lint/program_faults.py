@@ -174,7 +174,8 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     is_short = section == "args" and nearest.startswith(name)
     # Megatron-DeepSpeed has most flags of Megatron-LM
     is_other = is_short or catalog.find_setting("megatron", name)
-    if nearest and not (is_other or programs.is_quoted(name, setting.file)):
+    last = name.rpartition(".")[2]  # of the key of a table
+    if nearest and not (is_other or programs.is_quoted(last, setting.file)):
         hint = f"did you mean {nearest!r}?"
         return [_build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
     return []
@@ -203,14 +204,12 @@ def _judge_program(
     config = programs.read_config(path, overrides)
     judged: list[tuple[ScriptSetting, list[Fault]]] = []
     is_own = False
-    if config or (program and program.syntax == "hydra"):
-        if config and config.is_complete:
-            judged = [
-                (each, _find_override_faults(config, name, overrides)) for name, each in named
-            ]
-        elif not module.startswith("verl."):  # it may have keys of its own
-            judged = [(each, []) for each in given]
-    elif path:
+    is_hydra = config or (program and program.syntax == "hydra")
+    if config and config.is_complete:
+        judged = [(each, _find_override_faults(config, name, overrides)) for name, each in named]
+    elif is_hydra and not module.startswith("verl."):  # it may have keys of its own
+        judged = [(each, []) for each in given]
+    elif path and not is_hydra:
         parser = programs.read_parser(path) or Parser(path, (), ("no parser was found",))
         if any(each.endswith(YAML_ENDINGS) for each in parser.files):
             # the keys of another file may be arguments instead

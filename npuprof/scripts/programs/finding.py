@@ -297,8 +297,14 @@ class Programs:
         """
         defined = self.list_defined(os.path.join(folder, "program"))
         recorded = catalog.record_names(section)
-        if f"--{name}" in defined or name in recorded or "." in name:
+        if f"--{name}" in defined or name in recorded:
             return ""
+        table, dot, last = name.rpartition(".")
+        if dot:  # the names of tables are long, and alike in all keys below one
+            keys = [key for key in recorded if key.rpartition(".")[0] == table]
+            beside = [key.removeprefix(f"{table}.") for key in keys]
+            near = find_nearest_names(last, beside, 1, _MOST_ALIKE)
+            return f"{table}.{near[0]}" if near else ""
         names = (*recorded, *(flag[2:] for flag in defined))
         for nearest in find_nearest_names(name, names, 1, _VERY_ALIKE):
             if SequenceMatcher(None, name, nearest).ratio() >= _VERY_ALIKE:  # in its letter case

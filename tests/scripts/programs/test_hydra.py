@@ -235,6 +235,32 @@ def test_a_configuration_beside_the_program_is_found(tmp_path: Path, folder: str
     assert [each.message for each in found] == [f"{tmp_path}/mine/config/ppo has no key a.d"]
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("trainer.nnode=1", "trainer.nnodes"),
+        (
+            "actor_rollout_ref.rollout.gpu_memory_utilisation=0.5",
+            "actor_rollout_ref.rollout.gpu_memory_utilization",
+        ),
+        pytest.param("trainer.my_own_key=1", "", id="key of a fork"),
+        pytest.param("+trainer.nnode=1", "", id="new key"),
+        pytest.param("critic.nnode=1", "", id="key of another table"),
+        pytest.param("trainer.n_gpu_per_node=1", "", id="named in the tree"),
+    ],
+)
+def test_a_key_near_one_of_verl_is_likely_a_slip_without_verl_at_hand(
+    tmp_path: Path, words: str, meant: str
+) -> None:
+    """Of a key that its configuration lacks, Hydra says so and stops."""
+    (tmp_path / "reward.py").write_text("def score(config):\n    return config.n_gpu_per_node\n")
+    line = f"python3 -m verl.trainer.main_ppo trainer.nnodes=1 data.train_files=a {words}\n"
+    (tmp_path / "run.sh").write_text(line)
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    hints = [(each.code, each.certainty, each.hint) for each in found]
+    assert hints == ([("NP212", "likely", f"did you mean {meant!r}?")] if meant else [])
+
+
 def test_keys_of_a_program_that_is_not_found_are_not_judged_by_verl(tmp_path: Path) -> None:
     overrides = "data.train_batch_size=1 trainer.nnodes=1 algorithm.gamma=1 +trainer.nnodes=2"
     for module in ("recipe.mine.main", "verl.trainer.main_ppo"):
