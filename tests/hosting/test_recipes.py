@@ -176,6 +176,7 @@ def test_the_problem_matcher_reads_the_concise_lines(
     (pattern,) = matcher["pattern"]
     monkeypatch.chdir(tmp_path)
     Path("run.sh").write_text("\nexport HCCL_BUFFSIZ=200\n")
+    Path("lines.sh").write_bytes(b"export HCCL_BUFFSIZE=200\r\npython a.py\r\n")
     Path("npuprof.toml").write_text(
         '[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 5"\nmessage = "a: b"\n'
         'severity = "error"\n'
@@ -183,7 +184,7 @@ def test_the_problem_matcher_reads_the_concise_lines(
     Path("profiles").mkdir()
     Path("profiles/base.toml").write_text(PRESET)
     found = []
-    for verb in (["scan", "run.sh"], ["check"]):
+    for verb in (["scan", "run.sh", "lines.sh"], ["check"]):
         done = run(*verb, "--format", "concise")
         for line in [*done.out.splitlines(), *done.err.splitlines()]:
             if match := re.search(pattern["regexp"], line):
@@ -191,5 +192,6 @@ def test_the_problem_matcher_reads_the_concise_lines(
                 assert match[pattern["message"]]
     assert found == [
         ["run.sh", "2", "8", "NP206"],
+        ["lines.sh", "1", None, "NP844"],  # about a whole line
         ["profiles/base.toml", "6", "1", "TEAM-1"],
     ]
