@@ -289,14 +289,18 @@ WRITING_FLAGS = ("O_CREAT", "O_TRUNC", "O_WRONLY", "O_RDWR", "O_APPEND")
 #: Where a device or a pipe is opened to be written: neither is a file.
 DEVICES = ("os.devnull", "stream.path")
 #: What gives a handle that may be written to.
-OPENERS = (".open_file(", ".create_file(", "os.dup(")
+OPENERS = (".open_file(", ".create_file(", "os.dup(", "os.pipe(")
 
 
 def list_changes(code: ast.AST) -> list[str]:
     """Return what in a module changes files by path instead of by an open folder's handle."""
     assigned = [node for node in ast.walk(code) if isinstance(node, ast.Assign)]
     handles = {
-        ast.unparse(target) for node in assigned if is_opener(node.value) for target in node.targets
+        ast.unparse(each)
+        for node in assigned
+        if is_opener(node.value)
+        for target in node.targets
+        for each in getattr(target, "elts", [target])
     }
     calls = [node for node in ast.walk(code) if isinstance(node, ast.Call)]
     return [f"{call.lineno}: {ast.unparse(call)}" for call in calls if is_change(call, handles)]
