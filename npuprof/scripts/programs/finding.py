@@ -86,7 +86,9 @@ class Programs:
         self._list_defaulting = cache(self._find_defaulting)
         #: Returns the module that lacks what a dotted name in a file of a folder has next.
         self.find_lacking = cache(self._find_lacking)
-        self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
+        # launches and configurations have many names in common
+        self.find_nearest = cache(self._find_nearest)
+        self._finds = cache(self._search)
         #: Returns the top of the tree of a folder, whose launches are compared with the same names.
         self.find_top = cache(_find_top)
 
@@ -338,9 +340,11 @@ class Programs:
             files = self.list_tree(path)
         if files is None:
             return True
-        quoted = re.compile(pattern.encode())
         # a search for a fixed text is faster than the pattern
-        part = max(re.split("[-_]", flag), key=len).encode()
+        return self._finds(max(re.split("[-_]", flag), key=len).encode(), pattern, files)
+
+    def _search(self, part: bytes, pattern: str, files: Sequence[str]) -> bool:
+        quoted = re.compile(pattern.encode())
         return any(part in data and quoted.search(data) for data in map(self._modules.read, files))
 
 
