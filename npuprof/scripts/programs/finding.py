@@ -186,8 +186,11 @@ class Programs:
 
     def find_missing(self, file: str, used: Sequence[UsedFile]) -> Iterator[tuple[UsedFile, str]]:
         """Yield the paths of a script that its tree lacks, with hints, but for those in doubt."""
-        locate = self._modules.locate_file
-        missing = [each for each in used if locate and not locate(file, each.path, each.is_fixed)]
+        found: list[UsedFile] = []
+        missing: list[UsedFile] = []
+        if locate := self._modules.locate_file:
+            for each in used:
+                (found if locate(file, each.path, each.is_fixed) else missing).append(each)
         if not missing:
             return
         above = [each or "." for each in list_enclosing_folders(os.path.dirname(file), self._tops)]
@@ -201,31 +204,32 @@ class Programs:
                 if not (each.is_fixed or each.is_open)
             )
         ]
-        ignored = {
+        # what git ignores or takes from other repositories, and what the script has elsewhere
+        unclear = {os.path.basename(each.path) for each in found} | {
             re.split("[/= ]", line.rstrip().rstrip("/*"))[-1]
             for name in (".gitignore", ".gitmodules")
             for line in decode_safely(self._modules.read(f"{above[-1]}/{name}")).splitlines()
-        } - {""}
+        }
         for each in missing:
             homes = above[:1] if each.is_fixed else starts if len(starts) == 1 else above
             is_certain = len(homes) == 1 and not each.is_open
-            hint = self._find_near(file, each, homes, is_certain, ignored)
+            hint = self._find_near(file, each, homes, is_certain, unclear)
             # a path that may begin anywhere is searched in the whole tree
             if hint and (is_certain or self._list_ends(file, each.path) == []):
                 yield each, hint
 
     def _find_near(
-        self, file: str, used: UsedFile, homes: Sequence[str], is_certain: bool, ignored: set[str]
+        self, file: str, used: UsedFile, homes: Sequence[str], is_certain: bool, unclear: set[str]
     ) -> str:
         """Return a hint about a missing path, empty if it may be right.
 
-        It is relative to one of some folders, or to the only one if that ``is_certain``. Git
-        ignores some names, or takes them from other repositories.
+        It is relative to one of some folders, or to the only one if that ``is_certain``. Paths
+        with ``unclear`` names may be right.
         """
         path = used.path
         folder, name = os.path.split(path)
         parts, ending = folder.split("/"), os.path.splitext(name)[1]
-        if not ignored.isdisjoint((*parts, name, f"*{ending}")):
+        if not unclear.isdisjoint((*filter(None, parts), name, f"*{ending}")):
             return ""
         found = (
             (length, home)

@@ -309,6 +309,11 @@ PRESENT = [
     pytest.param("python tools/local.py", id="ignored by git"),
     pytest.param("python tools/mods/run_all.py", id="submodule"),
     pytest.param("echo tools/trian.py", id="text"),
+    # FSDP/slurm of aws-samples/awsome-distributed-training: in an image, it is there
+    pytest.param(
+        "if [ ! -z $IMAGE ]; then\nP=./run_all.py\nelse\nP=../tools/run_all.py\nfi\npython $P",
+        id="there by another path",
+    ),
 ]
 
 
