@@ -21,8 +21,6 @@ from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site, ar
 
 #: The end of a part of the path of a table.
 _SEPARATOR = re.compile(r"(?<=[/\0])")
-
-
 #: Of the values of a variable, as many last ones may reach a launch.
 _MOST_VALUES = 8
 

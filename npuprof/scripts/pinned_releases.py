@@ -297,7 +297,7 @@ def _name_folder(path: str) -> str:
 def _find_release(written: _Written) -> tuple[str, bool]:
     """Return the release of a version, and whether that is newer than all known ones.
 
-    The oldest known release represents an older one. It is empty for other texts.
+    A release older than all known ones counts as the oldest of them. Other texts have an empty one.
     """
     version = _VERSION.fullmatch(written.version)
     suffix = version["suffix"] if version else ""

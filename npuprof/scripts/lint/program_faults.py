@@ -100,7 +100,8 @@ def judge_programs(
         if each.code not in _BY_CATALOGUE
         or not each.key.startswith("megatron.")
         # the files of the tree are searched only for what is reported
-        or spell_flag(each.key[9:]) not in programs.list_defined(imported.file, True)
+        or spell_flag(each.key.removeprefix("megatron."))
+        not in programs.list_defined(imported.file, True)
     ]
     by_place = defaultdict(list, group_by(kept, _locate))
     added: list[Finding] = []

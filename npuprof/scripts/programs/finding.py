@@ -348,6 +348,7 @@ class Programs:
         return self._finds(max(re.split("[-_]", flag), key=len).encode(), pattern, files)
 
     def _search(self, part: bytes, pattern: str, files: Sequence[str]) -> bool:
+        """Return whether a pattern, whose matches have a fixed part, is found in some files."""
         quoted = re.compile(pattern.encode())
         return any(part in data and quoted.search(data) for data in map(self._modules.read, files))
 
